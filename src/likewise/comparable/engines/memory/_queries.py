@@ -85,14 +85,12 @@ def answer_in_parts(
     Either in order, or each as soon as it is there: so that no thread waits for a part that takes long. Where queries
     are counted in steps, ``grain`` is how many each has on average.
 
-    Then later parts are half as long, too, until ``STEADY`` parts in a row are answered: a stretch of queries with many
-    partners must not make all that follow it slow. Where longer ones are not answered then, either, they are tried
-    again half as soon: all that are under way are asked in vain. A query that is a part of its own is always answered,
-    however long the answer: so of these only ``n_heavy`` are under way at a time.
+    A query that is a part of its own is always answered, however long the answer: so of these only ``n_heavy`` are
+    under way at a time.
     """
     fewest, last = (FEWEST, LAST) if n_queries > grain * SHORT else (MOST, MOST)
     fewest, last, most = grain * fewest, grain * last, grain * MOST
-    n_in_part = most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), fewest), most, most_in_part), 1)
+    most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), fewest), most, most_in_part), 1)
     if (
         0 < n_queries <= min(most, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None
     ):  # no thread pays off
@@ -106,16 +104,16 @@ def answer_in_parts(
     def ask(part: slice, is_half: bool) -> None:
         pool.submit(answer, part).add_done_callback(lambda future: done.put((part, is_half, future)))
 
-    n_asked = n_under_way = n_given = n_steady = 0
-    patience, is_trial = STEADY, False
+    n_asked = n_under_way = n_given = 0
+    length = _Length(most_in_part)
     try:
         while n_given < n_queries:
-            most_waiting = in_flight(n_threads) if n_in_part > 1 else min(n_heavy, n_threads + 1)
+            most_waiting = in_flight(n_threads) if length.now > 1 else min(n_heavy, n_threads + 1)
             while (halves or n_asked < n_queries) and (not n_under_way or n_under_way + len(ready) < most_waiting):
                 if halves:
                     ask(slice(*heappop(halves)), True)
                 else:
-                    n_next = min(n_in_part, max((n_queries - n_asked) // (2 * n_threads), last))
+                    n_next = min(length.now, max((n_queries - n_asked) // (2 * n_threads), last))
                     part = slice(n_asked, min(n_asked + n_next, n_queries))
                     ask(part, False)
                     n_asked = part.stop
@@ -124,18 +122,12 @@ def answer_in_parts(
             n_under_way -= 1
             found = future.result()
             if found is None:
-                middle, n_steady = (part.start + part.stop) // 2, 0
+                middle = (part.start + part.stop) // 2
                 for half in ((part.start, middle), (middle, part.stop)):
                     heappush(halves, half)
-                if not is_half:  # those to come are likely to be as many; others under way are as long as this one was
-                    n_in_part = min(n_in_part, max((part.stop - part.start) // 2, 1))
-                    patience, is_trial = patience * 2 if is_trial else patience, False
+                length.refuse(part.stop - part.start, is_half=is_half)
                 continue
-            n_steady += 1
-            if is_trial and n_steady == STEADY:
-                patience, is_trial = STEADY, False
-            if n_steady == patience and n_in_part < most_in_part:
-                n_in_part, n_steady, is_trial = min(2 * n_in_part, most_in_part), 0, True
+            length.confirm()
             ready[part.start] = part, found
             del future, found  # each is held once
             while ready and (not in_order or n_given in ready):
@@ -145,6 +137,33 @@ def answer_in_parts(
                 del given
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class _Length:
+    """How long the parts are that are asked: half as long as one that had no answer, until others in a row had one.
+
+    A stretch of queries with many partners must not make all that follow it slow. Where longer parts have no answer
+    again, they are tried half as soon the next time: all that are under way then are asked in vain.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.now, self._most = most, most
+        self._n_steady, self._patience, self._is_trial = 0, STEADY, False
+
+    def confirm(self) -> None:
+        """Note that a part has been answered."""
+        self._n_steady += 1
+        if self._is_trial and self._n_steady == STEADY:
+            self._patience, self._is_trial = STEADY, False
+        if self._n_steady == self._patience and self.now < self._most:
+            self.now, self._n_steady, self._is_trial = min(2 * self.now, self._most), 0, True
+
+    def refuse(self, n: int, *, is_half: bool) -> None:
+        """Note that a part of ``n`` has not; as for one half of a part, what follows need not be like it."""
+        self._n_steady = 0
+        if not is_half:  # others under way are as long as this one was
+            self.now = min(self.now, max(n // 2, 1))
+            self._patience, self._is_trial = self._patience * 2 if self._is_trial else self._patience, False
 
 
 def in_flight(n_threads: int) -> int:
