@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -88,6 +89,26 @@ def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any])
         assert count_pairs(*case.question).counts == case.expected_counts
 
     check()
+
+
+def test_one_index_is_in_memory_at_a_time(planned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned(0, 0, True)
+    random = np.random.default_rng(0)
+    columns = {"discrete": random.integers(0, 3, (500, 4)), "continuous": random.random((500, 1))}
+    people = CodedTable(sensitive=random.integers(0, 2, (500, 1)), **columns)
+    rule = Comparability(max_discrete_changes=1, max_continuous_shift=0.2)
+    build, built = _queries.build_index, list[Any]()
+
+    def note(*args: Any, **how: Any) -> Any:
+        assert all(index() is None for index in built)
+        index = build(*args, **how)
+        built.append(ref(index.order))
+        return index
+
+    monkeypatch.setattr(_queries, "build_index", note)
+    visits = visit_pairs(people, rule, lambda rows: lambda bunch: len(bunch.seconds), engine="memory")
+    assert sum(n for _, n in visits) == count_pairs(people, rule, engine="memory").total
+    assert len(built) > 2
 
 
 @pytest.mark.parametrize("few_slots", [2, 4096])  # columns of several values are sorted, or looked up

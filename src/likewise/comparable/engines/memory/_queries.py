@@ -311,7 +311,8 @@ class PairSearch:
         nodes, chunk, n_indexes = self.packed.nodes, self.budget.chunk, len(self.plan.kept)
         n_nodes = self.packed.n_nodes
         give_memory_back(n_nodes)  # of packing
-        for signature, joined in enumerate(self._joined(1)):
+        n_visited = 0  # not by enumerate, which holds an index while the next is built
+        for joined in self._joined(1):
 
             def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
                 found = find_pairs(nodes, joined, self.rule, joined.places(part), chunk, called=PLACES)
@@ -322,7 +323,8 @@ class PairSearch:
                 answer, joined.buckets, n_steps, in_order=False, grain=joined.grain
             ):
                 n_done += part.stop - part.start
-                yield (signature + n_done / n_steps) / n_indexes, made
+                yield (n_visited + n_done / n_steps) / n_indexes, made
+            n_visited += 1  # noqa: SIM113
             del joined, answer  # not two at a time
             give_memory_back(n_nodes)
 
