@@ -191,6 +191,36 @@ def test_halves_of_parts_too_long_are_asked_side_by_side(in_order: bool, monkeyp
 
 
 @pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("n_steps", [1, 4])  # of each query
+def test_of_queries_that_may_have_all_as_partners_few_are_under_way(
+    n_steps: int, in_order: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_queries, "FEWEST", 64)
+    monkeypatch.setattr(_queries, "MOST", 64)
+    lock, under_way, most = threading.Lock(), 0, 0
+
+    def is_lone(part: slice) -> bool:
+        return -(-part.stop // n_steps) - -(-part.start // n_steps) <= 1
+
+    def answer(part: slice) -> int | None:
+        nonlocal under_way, most
+        if not is_lone(part):
+            return None
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.001)
+        with lock:
+            under_way -= 1
+        return part.stop - part.start
+
+    how: dict[str, Any] = {"in_order": in_order, "grain": n_steps, "is_lone": is_lone}
+    found = list(_queries.answer_in_parts(answer, 300 * n_steps, 1 << 20, 8, 2, **how))
+    assert sum(n for _, n in found) == 300 * n_steps
+    assert most <= 2
+
+
+@pytest.mark.parametrize("in_order", [True, False])
 def test_an_error_in_a_part_is_raised_and_nothing_is_asked_after_it(in_order: bool) -> None:
     asked = []
 

@@ -111,6 +111,18 @@ def test_one_index_is_in_memory_at_a_time(planned: Any, monkeypatch: pytest.Monk
     assert len(built) > 2
 
 
+def test_somebody_comparable_to_all_is_found_under_each_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_queries, "CHUNK", 100)
+    monkeypatch.setattr(_queries, "FEWEST_PAIRS", 10)
+    random = np.random.default_rng(0)
+    discrete = random.integers(0, 6, (300, 3))
+    discrete[:200] = 0  # more places to look at than people: each is found under every signature
+    people = CodedTable(sensitive=np.zeros((300, 1), int), discrete=discrete, continuous=random.random((300, 1)))
+    rule = Comparability(max_discrete_changes=1, max_continuous_shift=0.9, sensitive_differs="none")
+    streamed = [rows_of(some) for some in iter_pairs(people, rule, engine="memory")]
+    assert np.array_equal(np.concatenate(streamed), by_definition(people, rule))
+
+
 @pytest.mark.parametrize("few_slots", [2, 4096])  # columns of several values are sorted, or looked up
 def test_work_on_many_threads_changes_no_answer(
     few_slots: int, planned: Any, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
@@ -139,6 +151,7 @@ def test_short_of_room_it_asks_again_in_halves(
     monkeypatch.setattr(_queries, "CHUNK", 3)
     monkeypatch.setattr(_queries, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
     monkeypatch.setattr(_joining, "FEWEST_WEIGHED", fewest_weighed)
+    monkeypatch.setattr(_joining, "LONG", 0)
 
     @settings(max_examples=sized(20, 200))
     @given(cases)

@@ -106,7 +106,7 @@ def mean_of(values: NDArray[Any], weights: Floats | None) -> float:
         return int(np.count_nonzero(values)) / len(values)  # the same number, sooner
     if weights is None:
         return float(values.mean())
-    return sum_products(values.astype(np.float64, copy=False), weights) / float(weights.sum())
+    return float(sum_products(values.astype(np.float64, copy=False), weights) / weights.sum())
 
 
 def sum_products(one: NDArray[Any], other: NDArray[Any]) -> float:

@@ -27,10 +27,7 @@ Found = TypeVar("Found")
 
 
 class Bunch(NamedTuple):
-    """Pairs within one table by the places of their people: each first one with as many second ones as its count.
-
-    Pairs have people at a few places only, mostly side by side.
-    """
+    """Pairs within one table by the places of their people: each first one with as many second ones as its count."""
 
     firsts: Rows
     counts: NDArray[np.int64]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
-from likewise._ranking import part_by_range
+from likewise._ranking import part_by_range, sort_rows
 from likewise._threads import cut_rows, share_rows, share_work, take_rows, threads_for
 from likewise.comparable.engines._columns import mix
 from likewise.comparable.engines.memory._buckets import Plan
 from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
+
+CELL: Final = np.uint64(0xFFFF)  # the bits that cells are told apart by where buckets are sorted
 
 
 class Index(NamedTuple):
@@ -137,8 +139,10 @@ def _number_buckets(
     if len(cells[0]):
         first_nodes, outside = indexed.take(firsts), np.empty(len(firsts), np.uint64)
         _hash_nodes(words, key, *(cell[:0] for cell in cells), first_nodes, kept, outside)
-        keys: list[NDArray[Any]] = [cell.take(first_nodes) for cell in reversed(cells) if len(cell)]
-        order = np.lexsort([*keys, outside])
+        for cell, bits in zip(cells, (np.uint64(16), np.uint64(0)), strict=True):
+            outside &= ~(CELL << bits)  # where hashes or cells are alike by chance, others lie between neighbours
+            outside |= (cell.take(first_nodes).astype(np.uint64) & CELL) << bits if len(cell) else np.uint64(0)
+        order = sort_rows(outside, stable=True)[0]
         bucket_of[firsts[order]] = np.arange(len(firsts), dtype=np.int32)
         of_buckets = of_buckets.take(order)
     share_work(lambda i: _copy_numbers(first_of, parts[i].start, parts[i].stop, bucket_of), range(len(parts)))

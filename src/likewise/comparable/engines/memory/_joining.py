@@ -32,6 +32,7 @@ from likewise.comparable.engines.memory._search import (
 FEWEST_SPANS: Final = 1024
 AT_ONCE: Final = 512  # buckets whose neighbours a thread looks up
 FEWEST_WEIGHED: Final = 1 << 18  # places: fewer are gone through before it matters which thread has most to do
+LONG: Final = 8  # places in a run, on average: of shorter ones all take about as long
 STEPS: Final = 4  # of a place, on average
 
 
@@ -41,8 +42,7 @@ class Joined(NamedTuple):
     buckets: Index
     first_bucket: NDArray[np.int64]  # of each signature, and the end
     beyond: NDArray[np.int32]  # (n_buckets, 0, 1 or 4): buckets of the neighbouring cells on one side, -1 for none
-    weights: NDArray[np.int64]  # of each run: the steps that each of its places takes
-    steps: NDArray[np.int64]  # before each run, and in all
+    steps: NDArray[np.int64]  # before each run, and in all; of places of one run all the same
 
     @property
     def n_steps(self) -> int:
@@ -59,10 +59,14 @@ class Joined(NamedTuple):
         return slice(self._place_at(part.start), self._place_at(part.stop))
 
     def _place_at(self, step: int) -> int:
-        run = int(np.searchsorted(self.steps, step, side="right")) - 1
-        if run == len(self.weights):
+        if step == self.n_steps:
             return len(self.buckets.order)
-        return int(self.buckets.run_start[run]) - (int(self.steps[run]) - step) // int(self.weights[run])
+        run = int(np.searchsorted(self.steps, step, side="right")) - 1
+        (place, stop), (before, end) = (
+            self.buckets.run_start[run : run + 2].tolist(),
+            self.steps[run : run + 2].tolist(),
+        )
+        return int(place - (before - step) * (stop - place) // (end - before))
 
 
 def join_buckets(nodes: Nodes, index: Index) -> Joined:
@@ -75,12 +79,18 @@ def join_buckets(nodes: Nodes, index: Index) -> Joined:
         runs = index.order, index.run_start, index.first_run
         where = nodes.words, nodes.key, index.kept, cells, hashed, runs, index.first_bucket
         share_work(lambda first: _find_beyond(*where, first, beyond), range(0, n_buckets, AT_ONCE))
-    sizes, weights = np.diff(index.run_start), np.ones(len(index.run_start) - 1, np.int64)
-    if len(index.order) >= FEWEST_WEIGHED:
-        n_others = np.empty(len(weights), np.int64)
-        _count_others(index.run_start, index.first_run, beyond, index.splits, n_others)
-        weights += n_others * (STEPS - 1) * len(index.order) // max(int((n_others * sizes).sum()), 1)
-    return Joined(index, index.first_bucket, beyond, weights, np.concatenate([[0], np.cumsum(weights * sizes)]))
+    return Joined(index, index.first_bucket, beyond, _count_steps(index, beyond))
+
+
+def _count_steps(index: Index, beyond: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Count the steps before each run, and all: more of them where there are many to compare with, if runs are long."""
+    n_places, n_runs = len(index.order), len(index.run_start) - 1
+    if n_places < max(FEWEST_WEIGHED, LONG * n_runs):
+        return index.run_start
+    sizes, n_others = np.diff(index.run_start), np.empty(n_runs, np.int64)
+    _count_others(index.run_start, index.first_run, beyond, index.splits, n_others)
+    weights = 1 + n_others * (STEPS - 1) * n_places // max(int((n_others * sizes).sum()), 1)
+    return np.concatenate([[0], np.cumsum(weights * sizes)])
 
 
 @compiled

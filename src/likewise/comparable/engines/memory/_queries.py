@@ -70,6 +70,11 @@ Nodes = NDArray[np.int32]
 Answer = tuple[NDArray[np.int64], Rows]  # how many partners each query has; all of them, query by query
 
 
+def is_single(part: slice) -> bool:
+    """Return whether a part is one query."""
+    return int(part.stop - part.start) == 1
+
+
 def answer_in_parts(
     answer: Callable[[slice], Found | None],
     n_queries: int,
@@ -79,23 +84,20 @@ def answer_in_parts(
     *,
     in_order: bool = True,
     grain: int = 1,
+    is_lone: Callable[[slice], bool] = is_single,
 ) -> Iterator[tuple[slice, Found]]:
     """Yield the answers to all queries, part by part; a part that has no answer is asked again in halves.
 
     Either in order, or each as soon as it is there: so that no thread waits for a part that takes long. Where queries
-    are counted in steps, ``grain`` is how many each has on average.
-
-    A query that is a part of its own is always answered, however long the answer: so of these only ``n_heavy`` are
-    under way at a time.
+    are counted in steps, ``grain`` is how many each has on average, and ``is_lone`` tells parts of one query or none.
+    These are always answered, however long the answer: so only ``n_heavy`` of them are under way at a time.
     """
-    fewest, last = (FEWEST, LAST) if n_queries > grain * SHORT else (MOST, MOST)
-    fewest, last, most = grain * fewest, grain * last, grain * MOST
-    most_in_part = max(min(max(n_queries // (PARTS_A_THREAD * n_threads), fewest), most, most_in_part), 1)
-    if (
-        0 < n_queries <= min(most, most_in_part) and (at_once := answer(slice(0, n_queries))) is not None
-    ):  # no thread pays off
-        yield slice(0, n_queries), at_once
-        return
+    length = _Length(n_queries, most_in_part, n_threads, grain)
+    if 0 < n_queries <= length.now:  # no thread pays off
+        if (at_once := answer(slice(0, n_queries))) is not None:
+            yield slice(0, n_queries), at_once
+            return
+        length.refuse(n_queries, is_half=False)
     pool = ThreadPoolExecutor(n_threads)
     done: SimpleQueue[tuple[slice, bool, Future[Any]]] = SimpleQueue()
     halves: list[tuple[int, int]] = []  # to be asked before all others, those that come first before the rest
@@ -104,51 +106,65 @@ def answer_in_parts(
     def ask(part: slice, is_half: bool) -> None:
         pool.submit(answer, part).add_done_callback(lambda future: done.put((part, is_half, future)))
 
-    n_asked = n_under_way = n_given = 0
-    length = _Length(most_in_part)
+    n_asked = n_under_way = n_lone = n_given = 0
     try:
         while n_given < n_queries:
-            most_waiting = in_flight(n_threads) if length.now > 1 else min(n_heavy, n_threads + 1)
-            while (halves or n_asked < n_queries) and (not n_under_way or n_under_way + len(ready) < most_waiting):
-                if halves:
-                    ask(slice(*heappop(halves)), True)
+            while halves or n_asked < n_queries:
+                is_half = len(halves) > 0
+                part = slice(*halves[0]) if is_half else slice(n_asked, n_asked + length.next(n_queries - n_asked))
+                is_full = n_under_way + len(ready) >= in_flight(n_threads)
+                if n_under_way and (is_full or (n_lone >= n_heavy and is_lone(part))):
+                    break
+                if is_half:
+                    heappop(halves)
                 else:
-                    n_next = min(length.now, max((n_queries - n_asked) // (2 * n_threads), last))
-                    part = slice(n_asked, min(n_asked + n_next, n_queries))
-                    ask(part, False)
                     n_asked = part.stop
-                n_under_way += 1
-            part, is_half, future = done.get()
-            n_under_way -= 1
-            found = future.result()
-            if found is None:
-                middle = (part.start + part.stop) // 2
-                for half in ((part.start, middle), (middle, part.stop)):
-                    heappush(halves, half)
-                length.refuse(part.stop - part.start, is_half=is_half)
-                continue
-            length.confirm()
-            ready[part.start] = part, found
-            del future, found  # each is held once
-            while ready and (not in_order or n_given in ready):
-                part, _ = given = ready.pop(n_given) if in_order else ready.popitem()[1]
-                n_given += part.stop - part.start
+                ask(part, is_half)
+                n_under_way, n_lone = n_under_way + 1, n_lone + is_lone(part)
+            if done.empty() and (n_given in ready if in_order else ready):
+                given = ready.pop(n_given) if in_order else ready.popitem()[1]
+                n_given, n_lone = n_given + given[0].stop - given[0].start, n_lone - is_lone(given[0])
                 yield given
-                del given
+                del given  # each is held once
+                continue
+            part, is_half, future = done.get()
+            n_under_way, found = n_under_way - 1, future.result()
+            if found is None:
+                length.refuse(part.stop - part.start, is_half=is_half)
+                for half in cut_in_halves(part):
+                    heappush(halves, half)
+            else:
+                length.confirm()
+                ready[part.start] = part, found
+            del future, found
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def cut_in_halves(part: slice) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return where the two halves of a part that had no answer start and stop."""
+    assert part.stop - part.start > 1, f"{part} was not answered"  # it would be asked forever
+    middle = (part.start + part.stop) // 2
+    return (part.start, middle), (middle, part.stop)
 
 
 class _Length:
     """How long the parts are that are asked: half as long as one that had no answer, until others in a row had one.
 
     A stretch of queries with many partners must not make all that follow it slow. Where longer parts have no answer
-    again, they are tried half as soon the next time: all that are under way then are asked in vain.
+    again, they are tried after twice as many the next time: all that are under way then are asked in vain.
     """
 
-    def __init__(self, most: int) -> None:
-        self.now, self._most = most, most
+    def __init__(self, n_queries: int, most: int, n_threads: int, grain: int) -> None:
+        fewest, last = (FEWEST, LAST) if n_queries > grain * SHORT else (MOST, MOST)
+        of_thread = max(n_queries // (PARTS_A_THREAD * n_threads), grain * fewest)
+        self.now = self._most = max(min(of_thread, grain * MOST, most), 1)
+        self._last, self._n_threads = grain * last, n_threads
         self._n_steady, self._patience, self._is_trial = 0, STEADY, False
+
+    def next(self, n_left: int) -> int:
+        """Return the length of the next part, of so many queries that are left."""
+        return min(self.now, max(n_left // (2 * self._n_threads), self._last), n_left)
 
     def confirm(self) -> None:
         """Note that a part has been answered."""
@@ -291,16 +307,8 @@ class PairSearch:
     def pairs(self) -> Iterator[tuple[Rows, Rows]]:
         """Yield the pairs within one table by name, in no order but each once; a few signatures after the other."""
         for joined in self._joined(self.budget.most_signatures):
-
-            def answer(part: slice, joined: Joined = joined) -> tuple[Rows, Rows] | None:
-                places = joined.places(part)
-                found = find_pairs(self.packed.nodes, joined, self.rule, places, self.budget.chunk, called=NAMES)
-                return None if found is None else pair_names(*found)
-
-            yield from (
-                pairs for _, pairs in self.answer_in_parts(answer, joined.buckets, joined.n_steps, grain=joined.grain)
-            )
-            del joined, answer  # not two at a time
+            yield from (pairs for _, pairs in self._go_through(joined, NAMES, pair_names, in_order=True))
+            del joined  # not two at a time
 
     def visit(self, visit: Visit[Found]) -> Iterator[tuple[float, Found]]:
         """Hand out the pairs of nodes within one table, on several threads; yield the share done and what is made.
@@ -308,24 +316,20 @@ class PairSearch:
         It is the last question that can be asked: what it does not need is let go.
         """
         self.packed = _keep_for_indexes(self.packed, self.plan)
-        nodes, chunk, n_indexes = self.packed.nodes, self.budget.chunk, len(self.plan.kept)
-        n_nodes = self.packed.n_nodes
+        n_nodes, n_indexes = self.packed.n_nodes, len(self.plan.kept)
         give_memory_back(n_nodes)  # of packing
         n_visited = 0  # not by enumerate, which holds an index while the next is built
         for joined in self._joined(1):
 
-            def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
-                found = find_pairs(nodes, joined, self.rule, joined.places(part), chunk, called=PLACES)
-                return None if found is None else (visit(Bunch(*found, joined.buckets.order)),)
+            def visit_some(firsts: Any, counts: Any, seconds: Any, people: Rows = joined.buckets.order) -> Found:
+                return visit(Bunch(firsts, counts, seconds, people))
 
             n_done, n_steps = 0, joined.n_steps
-            for part, (made,) in self.answer_in_parts(
-                answer, joined.buckets, n_steps, in_order=False, grain=joined.grain
-            ):
+            for part, made in self._go_through(joined, PLACES, visit_some):
                 n_done += part.stop - part.start
                 yield (n_visited + n_done / n_steps) / n_indexes, made
             n_visited += 1  # noqa: SIM113
-            del joined, answer  # not two at a time
+            del joined, visit_some  # not two at a time
             give_memory_back(n_nodes)
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
@@ -366,15 +370,8 @@ class PairSearch:
     def _visit_joined(self, visit: Callable[..., Found]) -> Iterator[Found]:
         """Hand out the pairs within one table as first nodes, how many second ones each has, and these."""
         for joined in self._joined(1):
-
-            def answer(part: slice, joined: Joined = joined) -> tuple[Found] | None:
-                places = joined.places(part)
-                found = find_pairs(self.packed.nodes, joined, self.rule, places, self.budget.chunk, called=NODES)
-                return None if found is None else (visit(*found),)
-
-            answers = self.answer_in_parts(answer, joined.buckets, joined.n_steps, in_order=False, grain=joined.grain)
-            yield from (made for _, (made,) in answers)
-            del joined, answer, answers  # not two at a time
+            yield from (made for _, made in self._go_through(joined, NODES, visit))
+            del joined  # not two at a time
 
     def _visit_partners(self, visit: Callable[..., Found]) -> Iterator[Found]:
         """Hand out the pairs between two tables in the same way."""
@@ -418,19 +415,31 @@ class PairSearch:
         return len(self.plan.kept) <= self.budget.most_signatures
 
     def answer_in_parts(
-        self,
-        answer: Callable[[slice], Found | None],
-        index: Index,
-        n_queries: int,
-        *,
-        in_order: bool = True,
-        grain: int = 1,
+        self, answer: Callable[[slice], Found | None], index: Index, n_queries: int, *, in_order: bool = True
     ) -> Iterator[tuple[slice, Found]]:
         """Ask an index as many queries at a time as fit."""
-        n_runs = len(index.kept) * self.plan.n_looked_up(self._n_combinations)
-        most_in_part = self.budget.looked_up // n_runs
+        most_in_part = self.budget.looked_up // (len(index.kept) * self.plan.n_looked_up(self._n_combinations))
         threads = self.budget.n_threads, self.budget.n_heavy
-        return answer_in_parts(answer, n_queries, most_in_part, *threads, in_order=in_order, grain=grain)
+        return answer_in_parts(answer, n_queries, most_in_part, *threads, in_order=in_order)
+
+    def _go_through(
+        self, joined: Joined, called: int, make: Callable[..., Found], *, in_order: bool = False
+    ) -> Iterator[tuple[slice, Found]]:
+        """Make something of the pairs in joined buckets, in parts of about equal work; yield the steps done, and it."""
+
+        def answer(part: slice) -> tuple[Found] | None:
+            places = joined.places(part)
+            found = find_pairs(self.packed.nodes, joined, self.rule, places, self.budget.chunk, called=called)
+            return None if found is None else (make(*found),)
+
+        def is_lone(part: slice) -> bool:
+            places = joined.places(part)
+            return places.stop - places.start <= 1
+
+        most_in_part = self.budget.looked_up // self.plan.n_looked_up(self._n_combinations)
+        how = joined.n_steps, most_in_part, self.budget.n_threads, self.budget.n_heavy
+        answers = answer_in_parts(answer, *how, in_order=in_order, grain=joined.grain, is_lone=is_lone)
+        yield from ((part, made) for part, (made,) in answers)
 
     def _partners_in(self, index: Index, queries: Nodes, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         nodes, chunk = self.packed.nodes, self.budget.chunk

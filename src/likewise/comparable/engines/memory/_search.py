@@ -343,7 +343,7 @@ def find_partners(
     """
     floors = (nodes.words[queries, 0] & LOW).astype(np.int64) if only_above else NO_FLOORS
     window, spans, starts = find_windows(nodes, index, rule, queries, only_after=False)
-    most = most if len(queries) > 1 else len(nodes.key)
+    most = most if len(queries) > 1 else len(nodes.key) * len(index.kept)  # as often may a partner pass the first test
     asked = Asked(nodes.words, queries, floors)
     counts, found = test_spans(nodes, index, rule, asked, window, spans, most, called=called)
     if len(counts) < len(spans):
