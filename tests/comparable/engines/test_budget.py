@@ -200,7 +200,7 @@ def test_of_queries_that_may_have_all_as_partners_few_are_under_way(
     lock, under_way, most = threading.Lock(), 0, 0
 
     def is_lone(part: slice) -> bool:
-        return -(-part.stop // n_steps) - -(-part.start // n_steps) <= 1
+        return bool(-(-part.stop // n_steps) - -(-part.start // n_steps) <= 1)
 
     def answer(part: slice) -> int | None:
         nonlocal under_way, most
@@ -212,7 +212,7 @@ def test_of_queries_that_may_have_all_as_partners_few_are_under_way(
         time.sleep(0.001)
         with lock:
             under_way -= 1
-        return part.stop - part.start
+        return int(part.stop - part.start)
 
     how: dict[str, Any] = {"in_order": in_order, "grain": n_steps, "is_lone": is_lone}
     found = list(_queries.answer_in_parts(answer, 300 * n_steps, 1 << 20, 8, 2, **how))

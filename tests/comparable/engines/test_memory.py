@@ -17,7 +17,7 @@ from tests.sizes import sized, some_of
 from likewise import CodedTable, Comparability, _ranking, _threads, count_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._internal import visit_pairs
 from likewise.comparable.engines import _columns
-from likewise.comparable.engines.memory import _buckets, _exhaustive, _joining, _queries
+from likewise.comparable.engines.memory import _buckets, _exhaustive, _index, _joining, _queries
 from likewise.comparable.engines.memory._ordering import sort_segments
 
 
@@ -48,7 +48,8 @@ def by_definition(table: CodedTable, rule: Comparability, block: int = 500) -> N
 def rows_visited(case: Any) -> list[list[int]]:
     """Visit all pairs within one table; between two, list them."""
     if case.right is not None:
-        return rows_of(mine_pairs(*case.question)).tolist()
+        listed: list[list[int]] = rows_of(mine_pairs(*case.question)).tolist()
+        return listed
 
     def start(rows: Any) -> Any:
         def visit(bunch: Any) -> NDArray[np.int64]:
@@ -94,14 +95,14 @@ def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any])
 def test_one_index_is_in_memory_at_a_time(planned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     planned(0, 0, True)
     random = np.random.default_rng(0)
-    columns = {"discrete": random.integers(0, 3, (500, 4)), "continuous": random.random((500, 1))}
+    columns: dict[str, Any] = {"discrete": random.integers(0, 3, (500, 4)), "continuous": random.random((500, 1))}
     people = CodedTable(sensitive=random.integers(0, 2, (500, 1)), **columns)
     rule = Comparability(max_discrete_changes=1, max_continuous_shift=0.2)
-    build, built = _queries.build_index, list[Any]()
+    built = list[Any]()
 
     def note(*args: Any, **how: Any) -> Any:
         assert all(index() is None for index in built)
-        index = build(*args, **how)
+        index = _index.build_index(*args, **how)
         built.append(ref(index.order))
         return index
 
