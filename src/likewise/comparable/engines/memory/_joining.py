@@ -40,7 +40,6 @@ class Joined(NamedTuple):
     """An index of one table, and what the nodes of each bucket are joined with besides each other."""
 
     buckets: Index
-    first_bucket: NDArray[np.int64]  # of each signature, and the end
     beyond: NDArray[np.int32]  # (n_buckets, 0, 1 or 4): buckets of the neighbouring cells on one side, -1 for none
     steps: NDArray[np.int64]  # before each run, and in all; of places of one run all the same
 
@@ -79,7 +78,7 @@ def join_buckets(nodes: Nodes, index: Index) -> Joined:
         runs = index.order, index.run_start, index.first_run
         where = nodes.words, nodes.key, index.kept, cells, hashed, runs, index.first_bucket
         share_work(lambda first: _find_beyond(*where, first, beyond), range(0, n_buckets, AT_ONCE))
-    return Joined(index, index.first_bucket, beyond, _count_steps(index, beyond))
+    return Joined(index, beyond, _count_steps(index, beyond))
 
 
 def _count_steps(index: Index, beyond: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -152,7 +151,7 @@ def find_pairs(
     index = joined.buckets
     places = np.arange(part.start, part.stop, dtype=np.int32)
     nodes_there = index.order[part]
-    runs = index.order, index.run_start, index.run_combination, index.first_run, joined.first_bucket, joined.beyond
+    runs = index.order, index.run_start, index.run_combination, index.first_run, index.first_bucket, joined.beyond
     window, spans = _join_runs(nodes.combinations, runs, rule, part.start, nodes_there, nodes.window, index.splits)
     most = most if len(places) > 1 else len(nodes.key)
     asked = Asked(index.words, places, NO_FLOORS) if len(index.words) else Asked(nodes.words, nodes_there, NO_FLOORS)

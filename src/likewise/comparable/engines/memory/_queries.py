@@ -318,8 +318,8 @@ class PairSearch:
         self.packed = _keep_for_indexes(self.packed, self.plan)
         n_nodes, n_indexes = self.packed.n_nodes, len(self.plan.kept)
         give_memory_back(n_nodes)  # of packing
-        n_visited = 0  # not by enumerate, which holds an index while the next is built
-        for joined in self._joined(1):
+        for signature in range(n_indexes):
+            joined = self._join(signature, signature + 1)
 
             def visit_some(firsts: Any, counts: Any, seconds: Any, people: Rows = joined.buckets.order) -> Found:
                 return visit(Bunch(firsts, counts, seconds, people))
@@ -327,8 +327,7 @@ class PairSearch:
             n_done, n_steps = 0, joined.n_steps
             for part, made in self._go_through(joined, PLACES, visit_some):
                 n_done += part.stop - part.start
-                yield (n_visited + n_done / n_steps) / n_indexes, made
-            n_visited += 1  # noqa: SIM113
+                yield (signature + n_done / n_steps) / n_indexes, made
             del joined, visit_some  # not two at a time
             give_memory_back(n_nodes)
 
@@ -390,7 +389,10 @@ class PairSearch:
     def _joined(self, at_once: int) -> Iterator[Joined]:
         """Build the buckets of some signatures at a time, to go through all of them."""
         for start in range(0, len(self.plan.kept), at_once):
-            yield join_buckets(self.packed.nodes, self._build(start, start + at_once, is_asked=False))
+            yield self._join(start, start + at_once)
+
+    def _join(self, start: int, stop: int) -> Joined:
+        return join_buckets(self.packed.nodes, self._build(start, stop, is_asked=False))
 
     def _indexes(self) -> Iterator[Index]:
         """Build the buckets of as many signatures at a time as fit."""

@@ -338,8 +338,8 @@ def find_partners(
 ) -> tuple[Any, Any] | None:
     """Find the partners of some (ascending) queries: how many each has, and all of them, called by node or name.
 
-    Only those with higher names, if asked. None, if there are more than ``most`` and more than one
-    query to ask separately.
+    Only those with higher names, if asked. None, if there are more than ``most`` and more than one query to ask
+    separately.
     """
     floors = (nodes.words[queries, 0] & LOW).astype(np.int64) if only_above else NO_FLOORS
     window, spans, starts = find_windows(nodes, index, rule, queries, only_after=False)
