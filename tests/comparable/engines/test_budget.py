@@ -137,7 +137,6 @@ def test_the_budget_grows_with_what_is_allowed() -> None:
 def test_a_stretch_of_long_answers_does_not_shorten_all_parts_that_follow(
     n_threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_queries, "FEWEST", 64)
     monkeypatch.setattr(_queries, "MOST", 64)
     sizes = np.ones(40_000, np.int64)
     sizes[1_000:1_200] = 30  # partners of a query
@@ -158,7 +157,6 @@ def test_a_stretch_of_long_answers_does_not_shorten_all_parts_that_follow(
 def test_parts_too_long_to_be_answered_are_not_tried_over_and_over(
     n_threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_queries, "FEWEST", 64)
     monkeypatch.setattr(_queries, "MOST", 64)
     refused = []
 
@@ -174,7 +172,6 @@ def test_parts_too_long_to_be_answered_are_not_tried_over_and_over(
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_halves_of_parts_too_long_are_asked_side_by_side(in_order: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_queries, "FEWEST", 64)
     monkeypatch.setattr(_queries, "MOST", 64)
     together = threading.Barrier(4)  # nobody goes on before four halves are under way
 
@@ -195,7 +192,6 @@ def test_halves_of_parts_too_long_are_asked_side_by_side(in_order: bool, monkeyp
 def test_of_queries_that_may_have_all_as_partners_few_are_under_way(
     n_steps: int, in_order: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_queries, "FEWEST", 64)
     monkeypatch.setattr(_queries, "MOST", 64)
     lock, under_way, most = threading.Lock(), 0, 0
 
@@ -260,7 +256,7 @@ def test_a_search_that_is_given_up_stops() -> None:
 LEFT_OPEN = """
 from tests.comparable.engines.test_budget import RULE, _queries, make_people
 from likewise import iter_pairs
-_queries.FEWEST = _queries.MOST = 16
+_queries.MOST = 16
 pairs = iter_pairs(make_people(3_000), RULE, engine="memory")
 next(pairs)
 """

@@ -23,8 +23,7 @@ from likewise.comparable.engines.memory._search import (
     NO_FLOORS,
     PLACES,
     ZERO,
-    Asked,
-    Rule,
+    Tests,
     leap_ahead,
     test_spans,
 )
@@ -34,6 +33,9 @@ AT_ONCE: Final = 512  # buckets whose neighbours a thread looks up
 FEWEST_WEIGHED: Final = 1 << 18  # places: fewer are gone through before it matters which thread has most to do
 LONG: Final = 8  # places in a run, on average: of shorter ones all take about as long
 STEPS: Final = 4  # of a place, on average
+
+
+Pairs = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]
 
 
 class Joined(NamedTuple):
@@ -140,25 +142,29 @@ def _find_beyond(
                     slot = (slot + 1) & (n_slots - 1)
 
 
-def find_pairs(
-    nodes: Nodes, joined: Joined, rule: Rule, part: slice, most: int, *, called: int
-) -> tuple[Any, Any, Any] | None:
+def find_pairs(nodes: Nodes, joined: Joined, tests: Tests, part: slice, most: int, *, called: int) -> Pairs | None:
     """Find the pairs of the nodes at some places of the order with those at later ones or in neighbouring cells.
 
     Returns first ones, how many second ones each has, and all of these, called by node, name or place; a node may be
     the first one several times. None, if there are more pairs than ``most`` and more than one place to ask for.
     """
     index = joined.buckets
-    places = np.arange(part.start, part.stop, dtype=np.int32)
-    nodes_there = index.order[part]
-    runs = index.order, index.run_start, index.run_combination, index.first_run, index.first_bucket, joined.beyond
-    window, spans = _join_runs(nodes.combinations, runs, rule, part.start, nodes_there, nodes.window, index.splits)
-    most = most if len(places) > 1 else len(nodes.key)
-    asked = Asked(index.words, places, NO_FLOORS) if len(index.words) else Asked(nodes.words, nodes_there, NO_FLOORS)
-    counts, found = test_spans(nodes, index, rule, asked, window, spans, most, called=called)
-    if len(counts) < len(spans):
-        return None
-    return *_take_firsts(nodes.words, nodes_there, spans, counts, part.start, called), found
+    runs = index.run_start, index.run_combination, index.first_run, index.first_bucket, joined.beyond
+    most = most if part.stop - part.start > 1 else len(nodes.key)
+    is_all, pairs = _find(tests, nodes.words, nodes.window, runs, index.splits, part.start, part.stop, most, called)
+    return pairs if is_all else None
+
+
+@compiled
+def _find(
+    tests: Any, words: Any, windows: Any, runs: Any, splits: Any, start: Any, stop: Any, most: Any, called: Any
+) -> tuple[Any, Any]:
+    """Return whether all pairs of some places were found, and these."""
+    (placed, is_placed), there = tests.laid, tests.places[0][start:stop]
+    window, spans = _join_runs(tests, runs, start, there, windows, splits)
+    rows = np.arange(start, stop).astype(np.int32) if is_placed else there
+    counts, found = test_spans(tests, (placed, rows, NO_FLOORS), window, spans, most, called)
+    return len(counts) == len(spans), (*_take_firsts(words, there, spans, counts, start, called), found)
 
 
 @compiled
@@ -166,8 +172,8 @@ def _take_firsts(
     words: Any, nodes_there: Any, spans: Any, counts: Any, first_place: Any, called: Any
 ) -> tuple[Any, Any]:
     """Return the first ones of spans in which any were found, and how many in each."""
-    firsts, n_seconds, n = np.empty(len(spans), np.int32), np.empty(len(spans), np.int64), 0
-    for s in range(len(spans)):
+    firsts, n_seconds, n = np.empty(len(counts), np.int32), np.empty(len(counts), np.int64), 0
+    for s in range(len(counts)):
         if counts[s]:
             node = nodes_there[spans[s, 3]]
             firsts[n] = node
@@ -207,14 +213,13 @@ def _last_up_to(starts: Any, place: Any) -> Any:
 
 
 @compiled
-def _join_runs(
-    combinations: Any, runs: Any, rule: Any, first_place: Any, nodes_there: Any, windows: Any, splits: Any
-) -> tuple[Any, Any]:
+def _join_runs(tests: Any, runs: Any, first_place: Any, nodes_there: Any, windows: Any, splits: Any) -> tuple[Any, Any]:
     """Go through the runs of a part of the order and, for each, through those its nodes may have partners in.
 
     Returns each node's window, and rows of (start and end in the order, signature, place in the part), as for queries.
     """
-    order, run_start, run_combination, first_run, first_bucket, beyond = runs
+    run_start, run_combination, first_run, first_bucket, beyond = runs
+    combinations, order, rule = tests.combinations, tests.places[0], tests.rule
     end_place = first_place + len(nodes_there)
     run = _last_up_to(run_start, first_place)
     bucket = _last_up_to(first_run, run)

@@ -33,17 +33,16 @@ from likewise.comparable.engines.memory._search import (
     SENSITIVE,
     Rule,
     find_partners,
+    prepare_tests,
     reorder,
     tally_pairs,
 )
 from likewise.exceptions import TooManyPairs
 
-FEWEST: Final = 1 << 12  # queries in a part: fewer are answered before another thread has started
-MOST: Final = 1 << 14
-LAST: Final = 1 << 10  # the last ones are shorter, so that all threads end at about the same time
+MOST: Final = 1 << 14  # queries in a part
+LAST: Final = 1 << 12  # the last parts are shorter, so that all threads end at about the same time
 SHORT: Final = 1 << 18  # queries that are answered so soon that more than a few parts take longer to hand out
 STEADY: Final = 64
-PARTS_A_THREAD: Final = 16
 
 # upper limits: more memory than this makes nothing faster
 CHUNK: Final = 1 << 21  # pairs in one answer at most
@@ -156,10 +155,8 @@ class _Length:
     """
 
     def __init__(self, n_queries: int, most: int, n_threads: int, grain: int) -> None:
-        fewest, last = (FEWEST, LAST) if n_queries > grain * SHORT else (MOST, MOST)
-        of_thread = max(n_queries // (PARTS_A_THREAD * n_threads), grain * fewest)
-        self.now = self._most = max(min(of_thread, grain * MOST, most), 1)
-        self._last, self._n_threads = grain * last, n_threads
+        self.now = self._most = max(min(grain * MOST, most), 1)
+        self._last, self._n_threads = grain * (LAST if n_queries > grain * SHORT else MOST), n_threads
         self._n_steady, self._patience, self._is_trial = 0, STEADY, False
 
     def next(self, n_left: int) -> int:
@@ -428,10 +425,11 @@ class PairSearch:
         self, joined: Joined, called: int, make: Callable[..., Found], *, in_order: bool = False
     ) -> Iterator[tuple[slice, Found]]:
         """Make something of the pairs in joined buckets, in parts of about equal work; yield the steps done, and it."""
+        tests = prepare_tests(self.packed.nodes, joined.buckets, self.rule)
 
         def answer(part: slice) -> tuple[Found] | None:
             places = joined.places(part)
-            found = find_pairs(self.packed.nodes, joined, self.rule, places, self.budget.chunk, called=called)
+            found = find_pairs(self.packed.nodes, joined, tests, places, self.budget.chunk, called=called)
             return None if found is None else (make(*found),)
 
         def is_lone(part: slice) -> bool:

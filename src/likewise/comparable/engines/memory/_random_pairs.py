@@ -18,7 +18,15 @@ from likewise.comparable.engines._problem import join_chunks
 from likewise.comparable.engines.memory._index import Index
 from likewise.comparable.engines.memory._packing import LOW
 from likewise.comparable.engines.memory._queries import PairSearch
-from likewise.comparable.engines.memory._search import NAMES, NO_FLOORS, Asked, Windows, find_windows, test_spans
+from likewise.comparable.engines.memory._search import (
+    NAMES,
+    NO_FLOORS,
+    Asked,
+    Windows,
+    find_windows,
+    prepare_tests,
+    test_spans,
+)
 
 PILOT: Final = 4_096  # places tried under each signature before it is known how many will be needed
 SETTLED: Final = 40_000  # pairs that make the estimate good to half a percent
@@ -168,6 +176,7 @@ def _look_at(search: PairSearch, index: Index, drawn: Any, offsets: Any) -> Pair
     draws = np.arange(len(drawn))
     aimed = np.column_stack([place, place + 1, spans[at, 2], draws]).astype(np.int32)  # spans of one place each
     asked = Asked(nodes.words, drawn, NO_FLOORS)
-    counts, other = test_spans(nodes, index, search.rule, asked, window[of_draw], aimed, len(drawn), called=NAMES)
+    tests = prepare_tests(nodes, index, search.rule)
+    counts, other = test_spans(tests, asked, window[of_draw], aimed, len(drawn), NAMES)
     one = (nodes.words[drawn[counts > 0], 0] & LOW).astype(np.int32)
     return (np.minimum(one, other), np.maximum(one, other)) if search.packed.is_within else (one, other)

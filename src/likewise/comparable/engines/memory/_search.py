@@ -2,7 +2,7 @@
 
 The passes are separate kernels over plain arrays because that is what compiles to tight loops: taking a slice,
 handing an array to a helper or replacing it by a longer one costs more in a hot loop than the test it is there for.
-Python calls one after the other: a kernel that calls them all would be compiled with all of them again.
+Those that follow each other are called by one kernel: on many cores, each return to Python waits for its lock.
 """
 
 from __future__ import annotations
@@ -209,11 +209,10 @@ def _sift_spans(
 
 
 @compiled
-def _test_sifted(
-    asked: Any, laid: Any, guards: Any, combinations: Any, places: Any, rule: Any, spans: Any, sifted: Any, called: Any
-) -> Any:
+def _test_sifted(asked: Any, laid: Any, how: Any, spans: Any, sifted: Any, called: Any) -> Any:
     """Test what is left of spans by all the rest; leave partners in place of places, and return how many there are."""
-    (words, rows, floors), (placed, is_placed), (guard, fill, near_guard) = asked, laid, guards
+    (words, rows, floors), (placed, is_placed), (guards, combinations, places, rule) = asked, laid, how
+    (guard, fill, near_guard) = guards
     (order, left_out, blocks, members, alone), (counts, found) = places, sifted
     n_discrete, n_near, n_left_out = len(guard), len(near_guard), left_out.shape[1]
     is_plain = n_left_out == 1 and n_discrete == 1 and rule.max_changes == 1
@@ -293,37 +292,54 @@ def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_a
     return Windows(*_find_spans(words, combinations, runs, index.run_combination, how, queries, nodes.window, buckets))
 
 
-def test_spans(
-    nodes: Nodes, index: Index, rule: Rule, asked: Asked, window: Any, spans: Any, most: int, *, called: int
-) -> tuple[Any, Any]:
-    """Test all that is in spans: how many partners each has, and all of them, called by node, name or place.
+class Tests(NamedTuple):
+    """What those in spans are tested by."""
 
-    No counts, if more than ``most`` were left by the first test. Partners are the front of an array for that many.
-    """
-    guards = nodes.guard, nodes.fill, nodes.near.guard
-    places = index.order, index.left_out, index.blocks, index.members, lone_blocks(nodes, index)
-    laid = (index.words, True) if len(index.words) else (nodes.words, False)
-    # one change at most shows in the first word; with more allowed, the others decide
-    if_one, if_any = ~ZERO if rule.max_changes <= 1 else ZERO, ZERO if rule.sensitive == ANY else ONE
-    sifted = _sift_spans(asked, laid, first_words(nodes), index.order, window, spans, if_one, if_any, most)
-    n_found = _test_sifted(
-        asked, laid, guards, nodes.combinations, places, rule, spans[: len(sifted[0])], sifted, called
-    )
-    return sifted[0], sifted[1][:n_found]
+    laid: tuple[Any, bool]  # where the words of nodes are, and whether they lie by place
+    firsts: tuple[Any, ...]  # where the first word of each kind is, and its guards and fill: most tables have no other
+    guards: tuple[Any, Any, Any]
+    if_one: np.uint64  # all ones, if one change at most shows in the first word: with more allowed, the others decide
+    if_any: np.uint64
+    combinations: NDArray[np.int32]
+    places: tuple[Any, ...]
+    rule: Rule
 
 
-def first_words(nodes: Nodes) -> tuple[Any, ...]:
-    """Return where the first word of each kind is, and its guards and fill: most tables have no other."""
+def prepare_tests(nodes: Nodes, index: Index, rule: Rule) -> Tests:
+    """Put together what those in the buckets of an index are tested by."""
     n_discrete, n_near = len(nodes.guard), len(nodes.near.guard)
     near_at = (1 + n_discrete) * (n_near > 0)
     bits = (some[0] if len(some) else ZERO for some in (nodes.guard, nodes.fill, nodes.near.guard))
-    return np.uint64(n_discrete > 0), np.uint64(near_at), np.uint64(near_at + n_near), *bits
+    return Tests(
+        laid=(index.words, True) if len(index.words) else (nodes.words, False),
+        firsts=(np.uint64(n_discrete > 0), np.uint64(near_at), np.uint64(near_at + n_near), *bits),
+        guards=(nodes.guard, nodes.fill, nodes.near.guard),
+        if_one=~ZERO if rule.max_changes <= 1 else ZERO,
+        if_any=ZERO if rule.sensitive == ANY else ONE,
+        combinations=nodes.combinations,
+        places=(index.order, index.left_out, index.blocks, index.members, lone_blocks(nodes, index)),
+        rule=rule,
+    )
 
 
 def lone_blocks(nodes: Nodes, index: Index) -> NDArray[np.uint64]:
     """Return, of each signature, the first word of the block that it leaves out alone; 0 where it leaves out more."""
     is_alone = index.left_out.shape[1] == 1 and len(nodes.guard) > 0
     return index.blocks[index.left_out[:, 0], 0] if is_alone else np.zeros(len(index.members), np.uint64)
+
+
+@compiled
+def test_spans(tests: Any, asked: Any, window: Any, spans: Any, most: Any, called: Any) -> tuple[Any, Any]:
+    """Test all that is in spans: how many partners each has, and all of them, called by node, name or place.
+
+    No counts, if more than ``most`` were left by the first test. Partners are the front of an array for that many.
+    """
+    order, laid = tests.places[0], tests.laid
+    sifted = _sift_spans(asked, laid, tests.firsts, order, window, spans, tests.if_one, tests.if_any, most)
+    tested = spans[: len(sifted[0])]
+    how = tests.guards, tests.combinations, tests.places, tests.rule
+    n_found = _test_sifted(asked, laid, how, tested, sifted, called)
+    return sifted[0], sifted[1][:n_found]
 
 
 def find_partners(
@@ -345,7 +361,7 @@ def find_partners(
     window, spans, starts = find_windows(nodes, index, rule, queries, only_after=False)
     most = most if len(queries) > 1 else len(nodes.key) * len(index.kept)  # as often may a partner pass the first test
     asked = Asked(nodes.words, queries, floors)
-    counts, found = test_spans(nodes, index, rule, asked, window, spans, most, called=called)
+    counts, found = test_spans(prepare_tests(nodes, index, rule), asked, window, spans, most, called)
     if len(counts) < len(spans):
         return None
     return _sum_by_query(counts, starts), found
