@@ -235,8 +235,10 @@ def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, pro
         rows = count_of(question.scores.n_people, "row")
         weighted = " with a weight above 0" if question.scores.n_people < len(question.table) else ""
         raise NoComparablePairs(f"No comparable pairs among {rows}{weighted}. {explained}")
-    give_memory_back(len(question.table))
-    within = search.gather_equal(rule, start) if settings.baseline and rule.sensitive_differs != "none" else None
+    within = None
+    if settings.baseline and rule.sensitive_differs != "none":
+        give_memory_back(len(question.table))
+        within = search.gather_equal(rule, start)
     for one in (gathered, within):
         if one is not None and one.summary is not None:
             one.summary.kept.clear()  # these pairs have been put in order

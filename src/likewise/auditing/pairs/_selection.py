@@ -19,6 +19,7 @@ Positions = NDArray[np.int64]
 DIGITS: Final = 12  # gaps that differ later than this differ by rounding
 SEEDS: Final = 2**64
 STEPS: Final = (STEP, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
+GROUPS: Final = 32  # arrays that pairs are put into when some are dropped: each array takes a few calls the next time
 BIN_BITS: Final = 12  # keys are counted by their highest bits to find about where the lowest end; in the nearest cache
 Columns = dict[str, NDArray[Any]]
 
@@ -208,16 +209,22 @@ class KeptPairs:
         return last << shift, min(((last + 1) << shift) - 1, SEEDS - 1), int(ends[last - 1]) if last else 0
 
     def _drop_above(self, cutoff: np.uint64) -> None:
-        """Drop the pairs with keys above a cutoff in the place where they are: without a copy of all."""
-        self._cutoff = cutoff
+        """Drop the pairs with keys above a cutoff, and put what is left into few arrays: without a copy of all."""
+        self._cutoff, n_groups = cutoff, min(GROUPS, len(self._keys))
+        columns: tuple[list[NDArray[Any]], ...] = (self._keys, self._left, self._right)
 
-        def drop(place: int) -> None:
-            columns = self._keys[place], self._left[place], self._right[place]
-            n_low = _move_low(*columns, cutoff)
-            self._keys[place] = columns[0][:n_low].copy()
-            self._left[place], self._right[place] = columns[1][:n_low].copy(), columns[2][:n_low].copy()
+        def drop(group: int) -> None:
+            some = range(group, len(self._keys), n_groups)
+            n_low = [_move_low(*(column[place] for column in columns), cutoff) for place in some]
+            for column in columns:
+                low = [column[place][:n] for place, n in zip(some, n_low, strict=True)]
+                column[group] = np.concatenate(low)
+                for place in some[1:]:
+                    column[place] = column[place][:0].copy()  # lets go of it
 
-        share_work(drop, range(len(self._keys)), n_threads=threads_for(self._n))
+        share_work(drop, range(n_groups), n_threads=threads_for(self._n))
+        for column in columns:
+            del column[n_groups:]
         self._n = sum(map(len, self._keys))
 
 

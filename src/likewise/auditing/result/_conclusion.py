@@ -77,16 +77,7 @@ def conclude_audit(
     scores, table, start = question.scores, question.table, step_reporter(progress)
     start("Measuring people and pairs")(0.0)
     reference = Reference.of(settings.reference, table)
-    sensitive, find = table.names["sensitive"], partial(_find_directions, question, gathered, settings)
-    calls: dict[str, Callable[[], Any]] = {
-        "pairs": lambda: _give_back(table, _measure_pairs(question, gathered, within, settings)),
-        "people": lambda: _give_back(table, _describe_people(question, gathered, settings, reference)),
-        "directions": lambda: find(reference),
-    }
-    if len(sensitive) > 1 and scores.values.ndim == 1:
-        calls |= {f"directions of {name}": partial(find, reference.within([name]), [name]) for name in sensitive}
-    found = share_calls(calls, n_threads=1 if n_cores() <= FEW_CORES else _at_once(table))
-    give_memory_back(len(table))
+    sensitive, found = table.names["sensitive"], _measure_all(question, gathered, within, settings, reference)
     by_slice, scored, equal = found["pairs"]
     of_people, directions = found["people"], found["directions"]
     by_column = tuple(
@@ -104,7 +95,14 @@ def conclude_audit(
         "impact_ratio": measure_impact(groups, scores.n_people, confidence),
     }
     weights = _describe_weights(question, gathered, within)
-    notes = write_notes(question, gathered, within, measures, settings, weights)
+    last: dict[str, Callable[[], Any]] = {
+        "notes": lambda: write_notes(question, gathered, within, measures, settings, weights),
+        "distributions": lambda: gap_distribution(question, gathered, scored, within, equal),
+        "person_gaps": lambda: describe_person_gaps(question, scored, gathered.summary),
+        "worst_pairs": lambda: _find_worst(question, gathered, scored, settings.n_worst),
+    }
+    described = share_calls(last, n_threads=threads_for(len(table)))
+    notes = described.pop("notes")
     collapse = find_note(notes, "collapsed")
     if collapse is not None:
         warnings.warn(str(collapse), ScoresCollapsed, stacklevel=3)
@@ -112,15 +110,31 @@ def conclude_audit(
         "directions": directions,
         "column_directions": by_column,
         **of_people,
-        "distributions": gap_distribution(question, gathered, scored, within, equal),
-        "person_gaps": describe_person_gaps(question, scored, gathered.summary),
-        "worst_pairs": _find_worst(question, gathered, scored, settings.n_worst),
+        **described,
         "weights": weights,
     }
     labels = table.classes.tolist() if scores.has_labels else []
     by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
     record = _write_record(question, gathered, within, settings, measures, by_label, notes, checksum, evidence)
     return Audit(record=record, question=question, settings=settings, scored=scored, summary=gathered.summary)
+
+
+def _measure_all(
+    question: Question, gathered: Gathered, within: Gathered | None, settings: AuditSettings, reference: Reference
+) -> dict[str, Any]:
+    """Measure pairs, people and directions, side by side where there are many cores."""
+    table, find = question.table, partial(_find_directions, question, gathered, settings)
+    calls: dict[str, Callable[[], Any]] = {
+        "pairs": lambda: _measure_pairs(question, gathered, within, settings),
+        "people": lambda: _describe_people(question, gathered, settings, reference),
+        "directions": lambda: find(reference),
+    }
+    if len(table.names["sensitive"]) > 1 and question.scores.values.ndim == 1:
+        for name in table.names["sensitive"]:
+            calls[f"directions of {name}"] = partial(find, reference.within([name]), [name])
+    if n_cores() <= FEW_CORES:
+        return {name: _give_back(table, call()) for name, call in calls.items()}
+    return _give_back(table, share_calls(calls, n_threads=_at_once(table)))
 
 
 def _measure_pairs(

@@ -146,12 +146,13 @@ def _note_labels(question: Question) -> Iterator[Note]:
 def _note_decided(question: Question) -> Note | None:
     """Warn of a label that the scores determine: people whom they part are never compared."""
     scores = question.scores
-    labels, values = question.table.labels[scores.counting], scores.values[scores.counting]
-    occurring = np.unique(labels)
+    counting = slice(None) if scores.weights is None else scores.counting
+    labels, values = question.table.labels[counting], scores.values[counting]
+    occurring = np.flatnonzero(np.bincount(labels))
     if not scores.has_labels or len(occurring) < 2:
         return None
     if scores.task == "multiclass":
-        decisions = np.asarray(scores.decisions, np.int64)[scores.counting]
+        decisions = np.asarray(scores.decisions, np.int64)[counting]
         n_decisions, n_both = len(np.unique(decisions)), len(np.unique(decisions * len(occurring) + labels))
         is_decided = n_both == n_decisions  # every decision goes with one label
     else:

@@ -142,15 +142,18 @@ def _find_beyond(
                     slot = (slot + 1) & (n_slots - 1)
 
 
-def find_pairs(nodes: Nodes, joined: Joined, tests: Tests, part: slice, most: int, *, called: int) -> Pairs | None:
+def find_pairs(
+    nodes: Nodes, joined: Joined, tests: Tests, part: slice, most: tuple[int, int], *, called: int
+) -> Pairs | None:
     """Find the pairs of the nodes at some places of the order with those at later ones or in neighbouring cells.
 
     Returns first ones, how many second ones each has, and all of these, called by node, name or place; a node may be
-    the first one several times. None, if there are more pairs than ``most`` and more than one place to ask for.
+    the first one several times. None, if there are more spans to look at or more pairs than ``most`` and more than one
+    place to ask for.
     """
     index = joined.buckets
     runs = index.run_start, index.run_combination, index.first_run, index.first_bucket, joined.beyond
-    most = most if part.stop - part.start > 1 else len(nodes.key)
+    most = most if part.stop - part.start > 1 else (len(index.run_start), len(nodes.key))
     is_all, pairs = _find(tests, nodes.words, nodes.window, runs, index.splits, part.start, part.stop, most, called)
     return pairs if is_all else None
 
@@ -160,11 +163,12 @@ def _find(
     tests: Any, words: Any, windows: Any, runs: Any, splits: Any, start: Any, stop: Any, most: Any, called: Any
 ) -> tuple[Any, Any]:
     """Return whether all pairs of some places were found, and these."""
+    most_spans, most_pairs = most
     (placed, is_placed), there = tests.laid, tests.places[0][start:stop]
-    window, spans = _join_runs(tests, runs, start, there, windows, splits)
+    fits, window, spans = _join_runs(tests, runs, start, there, windows, splits, most_spans)
     rows = np.arange(start, stop).astype(np.int32) if is_placed else there
-    counts, found = test_spans(tests, (placed, rows, NO_FLOORS), window, spans, most, called)
-    return len(counts) == len(spans), (*_take_firsts(words, there, spans, counts, start, called), found)
+    counts, found = test_spans(tests, (placed, rows, NO_FLOORS), window, spans, most_pairs, called)
+    return fits and len(counts) == len(spans), (*_take_firsts(words, there, spans, counts, start, called), found)
 
 
 @compiled
@@ -213,10 +217,13 @@ def _last_up_to(starts: Any, place: Any) -> Any:
 
 
 @compiled
-def _join_runs(tests: Any, runs: Any, first_place: Any, nodes_there: Any, windows: Any, splits: Any) -> tuple[Any, Any]:
+def _join_runs(
+    tests: Any, runs: Any, first_place: Any, nodes_there: Any, windows: Any, splits: Any, most: Any
+) -> tuple[Any, Any, Any]:
     """Go through the runs of a part of the order and, for each, through those its nodes may have partners in.
 
-    Returns each node's window, and rows of (start and end in the order, signature, place in the part), as for queries.
+    Returns whether there are at most so many, each node's window, and rows of (start and end in the order, signature,
+    place in the part), as for queries.
     """
     run_start, run_combination, first_run, first_bucket, beyond = runs
     combinations, order, rule = tests.combinations, tests.places[0], tests.rule
@@ -248,6 +255,8 @@ def _join_runs(tests: Any, runs: Any, first_place: Any, nodes_there: Any, window
                             n_alike += combinations[one, k] == combinations[two, k]
                     if n_alike:
                         continue
+                if n_spans + end - start > most:
+                    return False, window, spans[:0]
                 if n_spans + end - start > len(spans):
                     longer = np.empty((2 * (n_spans + end - start), 4), np.int32)
                     for s in range(n_spans):  # an assignment of slices takes seconds to compile
@@ -264,4 +273,4 @@ def _join_runs(tests: Any, runs: Any, first_place: Any, nodes_there: Any, window
                     spans[n_spans, 2], spans[n_spans, 3] = signature, q
                     n_spans += order[at] <= window[q, 1]
         run += 1
-    return window, spans[:n_spans]
+    return True, window, spans[:n_spans]

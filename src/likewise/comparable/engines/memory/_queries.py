@@ -313,8 +313,8 @@ class PairSearch:
         It is the last question that can be asked: what it does not need is let go.
         """
         self.packed = _keep_for_indexes(self.packed, self.plan)
-        n_nodes, n_indexes = self.packed.n_nodes, len(self.plan.kept)
-        give_memory_back(n_nodes)  # of packing
+        n_indexes = len(self.plan.kept)
+        give_memory_back(self.packed.n_nodes)  # of packing
         for signature in range(n_indexes):
             joined = self._join(signature, signature + 1)
 
@@ -326,7 +326,6 @@ class PairSearch:
                 n_done += part.stop - part.start
                 yield (signature + n_done / n_steps) / n_indexes, made
             del joined, visit_some  # not two at a time
-            give_memory_back(n_nodes)
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
         """Yield the names of each query's partners, query by query."""
@@ -426,18 +425,18 @@ class PairSearch:
     ) -> Iterator[tuple[slice, Found]]:
         """Make something of the pairs in joined buckets, in parts of about equal work; yield the steps done, and it."""
         tests = prepare_tests(self.packed.nodes, joined.buckets, self.rule)
+        most = self.budget.looked_up, self.budget.chunk
 
         def answer(part: slice) -> tuple[Found] | None:
             places = joined.places(part)
-            found = find_pairs(self.packed.nodes, joined, tests, places, self.budget.chunk, called=called)
+            found = find_pairs(self.packed.nodes, joined, tests, places, most, called=called)
             return None if found is None else (make(*found),)
 
         def is_lone(part: slice) -> bool:
             places = joined.places(part)
             return places.stop - places.start <= 1
 
-        most_in_part = self.budget.looked_up // self.plan.n_looked_up(self._n_combinations)
-        how = joined.n_steps, most_in_part, self.budget.n_threads, self.budget.n_heavy
+        how = joined.n_steps, joined.n_steps, self.budget.n_threads, self.budget.n_heavy
         answers = answer_in_parts(answer, *how, in_order=in_order, grain=joined.grain, is_lone=is_lone)
         yield from ((part, made) for part, (made,) in answers)
 
