@@ -5,9 +5,11 @@ The budget says how much of everything may be in memory at a time, in bytes at m
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import cache
 from heapq import heappop, heappush
 from queue import SimpleQueue
 from typing import Any, Final, NoReturn
@@ -97,29 +99,31 @@ def answer_in_parts(
             yield slice(0, n_queries), at_once
             return
         length.refuse(n_queries, is_half=False)
-    pool = ThreadPoolExecutor(n_threads)
+    pool, under_way = _threads(n_threads), set[Future[Any]]()
     done: SimpleQueue[tuple[slice, bool, Future[Any]]] = SimpleQueue()
     halves: list[tuple[int, int]] = []  # to be asked before all others, those that come first before the rest
     ready: dict[int, tuple[slice, Found]] = {}  # answers, by where their parts start
 
     def ask(part: slice, is_half: bool) -> None:
-        pool.submit(answer, part).add_done_callback(lambda future: done.put((part, is_half, future)))
+        future = pool.submit(answer, part)
+        under_way.add(future)
+        future.add_done_callback(lambda future: done.put((part, is_half, future)))
 
-    n_asked = n_under_way = n_lone = n_given = 0
+    n_asked = n_lone = n_given = 0
     try:
         while n_given < n_queries:
             while halves or n_asked < n_queries:
                 is_half = len(halves) > 0
                 part = slice(*halves[0]) if is_half else slice(n_asked, n_asked + length.next(n_queries - n_asked))
-                is_full = n_under_way + len(ready) >= in_flight(n_threads)
-                if n_under_way and (is_full or (n_lone >= n_heavy and is_lone(part))):
+                is_full = len(under_way) + len(ready) >= in_flight(n_threads)
+                if under_way and (is_full or (n_lone >= n_heavy and is_lone(part))):
                     break
                 if is_half:
                     heappop(halves)
                 else:
                     n_asked = part.stop
                 ask(part, is_half)
-                n_under_way, n_lone = n_under_way + 1, n_lone + is_lone(part)
+                n_lone += is_lone(part)
             if done.empty() and (n_given in ready if in_order else ready):
                 given = ready.pop(n_given) if in_order else ready.popitem()[1]
                 n_given, n_lone = n_given + given[0].stop - given[0].start, n_lone - is_lone(given[0])
@@ -127,7 +131,8 @@ def answer_in_parts(
                 del given  # each is held once
                 continue
             part, is_half, future = done.get()
-            n_under_way, found = n_under_way - 1, future.result()
+            under_way.remove(future)
+            found = future.result()
             if found is None:
                 length.refuse(part.stop - part.start, is_half=is_half)
                 for half in cut_in_halves(part):
@@ -137,7 +142,19 @@ def answer_in_parts(
                 ready[part.start] = part, found
             del future, found
     finally:
-        pool.shutdown(cancel_futures=True)
+        for future in under_way:
+            future.cancel()
+        wait(under_way)
+
+
+@cache
+def _threads(n: int) -> ThreadPoolExecutor:
+    """Return threads that answer parts; they stay, as to start one takes as long as a part of a small table."""
+    return ThreadPoolExecutor(n)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of the threads
 
 
 def cut_in_halves(part: slice) -> tuple[tuple[int, int], tuple[int, int]]:
