@@ -18,7 +18,7 @@ from likewise.auditing.pairs import _gather, _tally
 from likewise.auditing.pairs._gather import can_tally, tally_pairs
 from likewise.auditing.pairs._tally import PairTally
 from likewise.comparable._internal import Bunch
-from likewise.comparable.engines.memory import _exhaustive, _queries
+from likewise.comparable.engines.memory import _exhaustive, _parts, _queries
 
 EXACT = (
     *("n", "weight", "n_flips", "n_above", "most", "gap_buckets", "rank_gap_buckets", "gap_bins"),
@@ -97,7 +97,7 @@ def test_no_number_of_threads_and_no_cut_into_batches_changes_a_digit(
     expected = tally(table, scores, RULE, seed)
     for n_cores, n_queries in ((1, 7), (3, 1), (5, 64)):
         monkeypatch.setattr(_queries, "n_cores", lambda n=n_cores: n)
-        monkeypatch.setattr(_queries, "MOST", n_queries)
+        monkeypatch.setattr(_parts, "MOST", n_queries)
         assert_equal(tally(table, scores, RULE, seed), expected)
     assert_equal(tally(table, scores, RULE, seed, engine="duckdb"), expected)
 
@@ -106,7 +106,7 @@ def test_one_thread_merges_people_for_others_and_wide_stretches_wait(monkeypatch
     table, scores = make_people(0)
     expected = tally(table, scores, RULE, 0)
     monkeypatch.setattr(_queries, "n_cores", lambda: 4)
-    monkeypatch.setattr(_queries, "MOST", 8)
+    monkeypatch.setattr(_parts, "MOST", 8)
     names = "MOST_WIDE", "AT_ONCE", "MOST_WAITING", "MOST_ROOM"
     for most in ((1, 1, 0, 0), (100, 7, 1, 5), (300, 1 << 16, 100, 1 << 18)):
         for name, value in zip(names, most, strict=True):

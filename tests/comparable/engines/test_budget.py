@@ -17,7 +17,7 @@ from tests.sizes import sized
 
 from likewise.comparable import Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable.engines._problem import state_problem
-from likewise.comparable.engines.memory import MemoryEngine, _queries
+from likewise.comparable.engines.memory import MemoryEngine, _parts, _queries
 from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
 
@@ -137,7 +137,7 @@ def test_the_budget_grows_with_what_is_allowed() -> None:
 def test_a_stretch_of_long_answers_does_not_shorten_all_parts_that_follow(
     n_threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_queries, "MOST", 64)
+    monkeypatch.setattr(_parts, "MOST", 64)
     sizes = np.ones(40_000, np.int64)
     sizes[1_000:1_200] = 30  # partners of a query
     sizes[1_100] = 1_000  # too many even for a part of its own, which is answered all the same
@@ -147,7 +147,7 @@ def test_a_stretch_of_long_answers_does_not_shorten_all_parts_that_follow(
         asked.append(part)
         return sizes[part] if sizes[part].sum() <= 100 or part.stop - part.start == 1 else None
 
-    found = list(_queries.answer_in_parts(answer, len(sizes), 1 << 20, n_threads, 4))
+    found = list(_parts.answer_in_parts(answer, len(sizes), 1 << 20, n_threads, 4))
     assert [part.start for part, _ in found] == [0, *(part.stop for part, _ in found[:-1])]
     assert np.array_equal(np.concatenate([some for _, some in found]), sizes)
     assert len(asked) < 2 * len(sizes) / 64
@@ -157,7 +157,7 @@ def test_a_stretch_of_long_answers_does_not_shorten_all_parts_that_follow(
 def test_parts_too_long_to_be_answered_are_not_tried_over_and_over(
     n_threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_queries, "MOST", 64)
+    monkeypatch.setattr(_parts, "MOST", 64)
     refused = []
 
     def answer(part: slice) -> int | None:
@@ -165,14 +165,14 @@ def test_parts_too_long_to_be_answered_are_not_tried_over_and_over(
         refused.extend([part] * is_long)
         return None if is_long else part.stop - part.start
 
-    found = list(_queries.answer_in_parts(answer, 200_000, 1 << 20, n_threads, 4))
+    found = list(_parts.answer_in_parts(answer, 200_000, 1 << 20, n_threads, 4))
     assert sum(n for _, n in found) == 200_000
     assert len(refused) < 0.05 * len(found)
 
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_halves_of_parts_too_long_are_asked_side_by_side(in_order: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_queries, "MOST", 64)
+    monkeypatch.setattr(_parts, "MOST", 64)
     together = threading.Barrier(4)  # nobody goes on before four halves are under way
 
     def answer(part: slice) -> int | None:
@@ -181,7 +181,7 @@ def test_halves_of_parts_too_long_are_asked_side_by_side(in_order: bool, monkeyp
             together.wait(timeout=30)
         return None if n_asked > 32 else n_asked
 
-    found = list(_queries.answer_in_parts(answer, 20 * 64, 1 << 20, 4, 4, in_order=in_order))
+    found = list(_parts.answer_in_parts(answer, 20 * 64, 1 << 20, 4, 4, in_order=in_order))
     assert sum(n for _, n in found) == 20 * 64
     starts = [part.start for part, _ in found]
     assert starts == sorted(starts) or not in_order
@@ -192,7 +192,7 @@ def test_halves_of_parts_too_long_are_asked_side_by_side(in_order: bool, monkeyp
 def test_of_queries_that_may_have_all_as_partners_few_are_under_way(
     n_steps: int, in_order: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_queries, "MOST", 64)
+    monkeypatch.setattr(_parts, "MOST", 64)
     lock, under_way, most = threading.Lock(), 0, 0
 
     def is_lone(part: slice) -> bool:
@@ -211,7 +211,7 @@ def test_of_queries_that_may_have_all_as_partners_few_are_under_way(
         return int(part.stop - part.start)
 
     how: dict[str, Any] = {"in_order": in_order, "grain": n_steps, "is_lone": is_lone}
-    found = list(_queries.answer_in_parts(answer, 300 * n_steps, 1 << 20, 8, 2, **how))
+    found = list(_parts.answer_in_parts(answer, 300 * n_steps, 1 << 20, 8, 2, **how))
     assert sum(n for _, n in found) == 300 * n_steps
     assert most <= 2
 
@@ -227,9 +227,9 @@ def test_an_error_in_a_part_is_raised_and_nothing_is_asked_after_it(in_order: bo
         return int(part.stop - part.start)
 
     with pytest.raises(ValueError, match="part"):
-        list(_queries.answer_in_parts(answer, 1 << 20, 1 << 20, 2, 4, in_order=in_order))
+        list(_parts.answer_in_parts(answer, 1 << 20, 1 << 20, 2, 4, in_order=in_order))
     n_asked = len(asked)
-    assert n_asked <= 3 + 2 * _queries.in_flight(2)
+    assert n_asked <= 3 + 2 * _parts.in_flight(2)
     time.sleep(0.01)
     assert len(asked) == n_asked
 
@@ -246,7 +246,7 @@ def test_a_search_that_is_given_up_stops() -> None:
         at_work.remove(part.start)
         return int(part.stop)
 
-    answers = _queries.answer_in_parts(answer, 1 << 20, 1 << 20, 3, 4)
+    answers = _parts.answer_in_parts(answer, 1 << 20, 1 << 20, 3, 4)
     assert next(answers)[0].start == 0
     answers.close()  # type: ignore[attr-defined]  # it is a generator
     assert not at_work
@@ -254,9 +254,9 @@ def test_a_search_that_is_given_up_stops() -> None:
 
 
 LEFT_OPEN = """
-from tests.comparable.engines.test_budget import RULE, _queries, make_people
+from tests.comparable.engines.test_budget import RULE, _parts, make_people
 from likewise import iter_pairs
-_queries.MOST = 16
+_parts.MOST = 16
 pairs = iter_pairs(make_people(3_000), RULE, engine="memory")
 next(pairs)
 """
