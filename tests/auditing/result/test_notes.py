@@ -63,6 +63,12 @@ def test_a_label_that_the_likeliest_class_is_is_noticed() -> None:
     assert found.judge(Policy(max_flip_rate=1)).outcome == "inconclusive"
 
 
+def test_a_class_that_only_people_without_weight_have_makes_no_label_a_decision() -> None:
+    decided, labels = np.tile([0, 1, 1, 2], 50), np.tile(["c", "a", "c", "b"], 50)  # decision 1 goes with two labels
+    found = audit_decisions(np.eye(3)[decided], labels, sample_weight=np.where(labels == "b", 0.0, 1.0))
+    assert "label_is_decision" not in kinds(found)
+
+
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1)), min_size=2, max_size=4))
 @settings(max_examples=sized(10, 40))
 def test_only_labels_that_follow_from_the_scores_are_called_decisions(people: list[tuple[int, int]]) -> None:

@@ -20,6 +20,7 @@ DIGITS: Final = 12  # gaps that differ later than this differ by rounding
 SEEDS: Final = 2**64
 STEPS: Final = (STEP, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
 GROUPS: Final = 32  # arrays that pairs are put into when some are dropped: each array takes a few calls the next time
+MOST_DROPPING: Final = 8  # threads: each has a group twice meanwhile
 BIN_BITS: Final = 12  # keys are counted by their highest bits to find about where the lowest end; in the nearest cache
 Columns = dict[str, NDArray[Any]]
 
@@ -209,7 +210,7 @@ class KeptPairs:
         return last << shift, min(((last + 1) << shift) - 1, SEEDS - 1), int(ends[last - 1]) if last else 0
 
     def _drop_above(self, cutoff: np.uint64) -> None:
-        """Drop the pairs with keys above a cutoff, and put what is left into few arrays: without a copy of all."""
+        """Drop the pairs with keys above a cutoff, and put what is left into few arrays, a few at a time."""
         self._cutoff, n_groups = cutoff, min(GROUPS, len(self._keys))
         columns: tuple[list[NDArray[Any]], ...] = (self._keys, self._left, self._right)
 
@@ -222,7 +223,7 @@ class KeptPairs:
                 for place in some[1:]:
                     column[place] = column[place][:0].copy()  # lets go of it
 
-        share_work(drop, range(n_groups), n_threads=threads_for(self._n))
+        share_work(drop, range(n_groups), n_threads=min(threads_for(self._n), MOST_DROPPING))
         for column in columns:
             del column[n_groups:]
         self._n = sum(map(len, self._keys))

@@ -101,7 +101,7 @@ def conclude_audit(
         "person_gaps": lambda: describe_person_gaps(question, scored, gathered.summary),
         "worst_pairs": lambda: _find_worst(question, gathered, scored, settings.n_worst),
     }
-    described = share_calls(last, n_threads=threads_for(len(table)))
+    described = share_calls(last, n_threads=_at_once(table))
     notes = described.pop("notes")
     collapse = find_note(notes, "collapsed")
     if collapse is not None:

@@ -153,7 +153,10 @@ def _note_decided(question: Question) -> Note | None:
         return None
     if scores.task == "multiclass":
         decisions = np.asarray(scores.decisions, np.int64)[counting]
-        n_decisions, n_both = len(np.unique(decisions)), len(np.unique(decisions * len(occurring) + labels))
+        n_decisions, n_both = (
+            len(np.unique(decisions)),
+            len(np.unique(decisions * len(question.table.classes) + labels)),
+        )
         is_decided = n_both == n_decisions  # every decision goes with one label
     else:
         first, second = (values[labels == label] for label in occurring)

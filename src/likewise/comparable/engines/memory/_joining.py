@@ -23,6 +23,7 @@ from likewise.comparable.engines.memory._search import (
     NO_FLOORS,
     PLACES,
     ZERO,
+    Asked,
     Tests,
     leap_ahead,
     test_spans,
@@ -148,7 +149,7 @@ def find_pairs(
     """Find the pairs of the nodes at some places of the order with those at later ones or in neighbouring cells.
 
     Returns first ones, how many second ones each has, and all of these, called by node, name or place; a node may be
-    the first one several times. None, if there are more spans to look at or more pairs than ``most`` and more than one
+    the first one several times. None, if there may be more spans or are more pairs than ``most``, and more than one
     place to ask for.
     """
     index = joined.buckets
@@ -167,7 +168,7 @@ def _find(
     (placed, is_placed), there = tests.laid, tests.places[0][start:stop]
     fits, window, spans = _join_runs(tests, runs, start, there, windows, splits, most_spans)
     rows = np.arange(start, stop).astype(np.int32) if is_placed else there
-    counts, found = test_spans(tests, (placed, rows, NO_FLOORS), window, spans, most_pairs, called)
+    counts, found = test_spans(tests, Asked(placed, rows, NO_FLOORS), window, spans, most_pairs, called)
     return fits and len(counts) == len(spans), (*_take_firsts(words, there, spans, counts, start, called), found)
 
 
@@ -222,8 +223,8 @@ def _join_runs(
 ) -> tuple[Any, Any, Any]:
     """Go through the runs of a part of the order and, for each, through those its nodes may have partners in.
 
-    Returns whether there are at most so many, each node's window, and rows of (start and end in the order, signature,
-    place in the part), as for queries.
+    Returns whether there is room for all spans, each node's window, and the spans: rows of (start and end in the order,
+    signature, place in the part), as for queries.
     """
     run_start, run_combination, first_run, first_bucket, beyond = runs
     combinations, order, rule = tests.combinations, tests.places[0], tests.rule

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import cache
+from concurrent.futures import Future, ThreadPoolExecutor
 from heapq import heappop, heappush
 from queue import SimpleQueue
-from typing import Final, Generic
+from typing import Any, Final
 
 from likewise.comparable.engines._problem import Found
 
@@ -46,32 +44,37 @@ def answer_in_parts(
             yield slice(0, n_queries), at_once
             return
         length.refuse(n_queries, is_half=False)
-    under_way = _UnderWay(answer, n_threads)
+    pool = ThreadPoolExecutor(n_threads)
+    done: SimpleQueue[tuple[slice, bool, Future[Any]]] = SimpleQueue()
     halves: list[tuple[int, int]] = []  # to be asked before all others, those that come first before the rest
     ready: dict[int, tuple[slice, Found]] = {}  # answers, by where their parts start
 
-    n_asked = n_lone = n_given = 0
+    def ask(part: slice, is_half: bool) -> None:
+        pool.submit(answer, part).add_done_callback(lambda future: done.put((part, is_half, future)))
+
+    n_asked = n_under_way = n_lone = n_given = 0
     try:
         while n_given < n_queries:
             while halves or n_asked < n_queries:
                 is_half = len(halves) > 0
                 part = slice(*halves[0]) if is_half else slice(n_asked, n_asked + length.next(n_queries - n_asked))
-                is_full = under_way.n + len(ready) >= in_flight(n_threads)
-                if under_way.n and (is_full or (n_lone >= n_heavy and is_lone(part))):
+                is_full = n_under_way + len(ready) >= in_flight(n_threads)
+                if n_under_way and (is_full or (n_lone >= n_heavy and is_lone(part))):
                     break
                 if is_half:
                     heappop(halves)
                 else:
                     n_asked = part.stop
-                under_way.ask(part, is_half)
-                n_lone += is_lone(part)
-            if under_way.is_none_done and (n_given in ready if in_order else ready):
+                ask(part, is_half)
+                n_under_way, n_lone = n_under_way + 1, n_lone + is_lone(part)
+            if done.empty() and (n_given in ready if in_order else ready):
                 given = ready.pop(n_given) if in_order else ready.popitem()[1]
                 n_given, n_lone = n_given + given[0].stop - given[0].start, n_lone - is_lone(given[0])
                 yield given
                 del given  # each is held once
                 continue
-            part, is_half, found = under_way.wait_for_one()
+            part, is_half, future = done.get()
+            n_under_way, found = n_under_way - 1, future.result()
             if found is None:
                 length.refuse(part.stop - part.start, is_half=is_half)
                 for half in cut_in_halves(part):
@@ -79,56 +82,9 @@ def answer_in_parts(
             else:
                 length.confirm()
                 ready[part.start] = part, found
-            del found
+            del future, found
     finally:
-        under_way.end()
-
-
-class _UnderWay(Generic[Found]):
-    """Parts that threads are answering."""
-
-    def __init__(self, answer: Callable[[slice], Found | None], n_threads: int) -> None:
-        self._answer, self._threads = answer, _threads(n_threads)
-        self._futures: set[Future[Found | None]] = set()
-        self._done: SimpleQueue[tuple[slice, bool, Future[Found | None]]] = SimpleQueue()
-
-    @property
-    def n(self) -> int:
-        """How many have been asked, and not been taken yet."""
-        return len(self._futures)
-
-    @property
-    def is_none_done(self) -> bool:
-        """Whether one would have to wait for the next."""
-        return self._done.empty()
-
-    def ask(self, part: slice, is_half: bool) -> None:
-        """Have a part answered."""
-        future = self._threads.submit(self._answer, part)
-        self._futures.add(future)
-        future.add_done_callback(lambda future: self._done.put((part, is_half, future)))
-
-    def wait_for_one(self) -> tuple[slice, bool, Found | None]:
-        """Return the next that is done, and its answer; raise what it has raised."""
-        part, is_half, future = self._done.get()
-        self._futures.remove(future)
-        return part, is_half, future.result()
-
-    def end(self) -> None:
-        """Call off what is not begun, and wait for the rest."""
-        for future in self._futures:
-            future.cancel()
-        wait(self._futures)
-
-
-@cache
-def _threads(n: int) -> ThreadPoolExecutor:
-    """Return threads that answer parts; they stay, as to start one takes as long as a part of a small table."""
-    return ThreadPoolExecutor(n)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of the threads
+        pool.shutdown(cancel_futures=True)
 
 
 def cut_in_halves(part: slice) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -42,7 +42,7 @@ CHUNK: Final = 1 << 21  # pairs in one answer at most
 MOST_GROUP_PAIRS: Final = 1 << 26  # beyond, equal rows are searched one by one rather than kept as groups
 MOST_TALLIED: Final = 1 << 22
 MOST_PLACES: Final = 1 << 27  # of nodes in buckets, at a time; also keeps their numbers well within four bytes
-MOST_LOOKED_UP: Final = 1 << 24  # runs of nodes that the queries of one part may lead to
+MOST_LOOKED_UP: Final = 1 << 24  # runs of nodes that the queries of one part may lead to, each as often as it does
 
 LEAST: Final = 64_000_000  # what a search may take in any case
 A_THREAD: Final = 4_000_000
@@ -71,7 +71,7 @@ class Budget:
     n_threads: int
     n_heavy: int  # answers under way at a time that may each name every node there is
     chunk: int  # pairs in an answer
-    looked_up: int  # runs that the queries of one part may lead to
+    looked_up: int  # runs that the queries of one part may lead to, each as often as it does
     walked: int  # runs that each thread may note its way through
     sliced: int  # pairs found before they are put in order
     tallied: int  # kinds of pairs that are counted in a table

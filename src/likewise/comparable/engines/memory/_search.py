@@ -2,7 +2,7 @@
 
 The passes are separate kernels over plain arrays because that is what compiles to tight loops: taking a slice,
 handing an array to a helper or replacing it by a longer one costs more in a hot loop than the test it is there for.
-Those that follow each other are called by one kernel: on many cores, each return to Python waits for its lock.
+Where all pairs are gone through, one kernel calls them all: on many cores, each return to Python waits for its lock.
 """
 
 from __future__ import annotations
