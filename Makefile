@@ -20,6 +20,8 @@ ifneq ($(wildcard ../shared/data/.),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
+unexport PYTHONDONTWRITEBYTECODE # the checks start hundreds of processes, each of which would compile all it imports
+
 .PHONY: demo test lint types tests test-long fuzz docs build bench paper clean
 .DEFAULT_GOAL := test
 ifeq ($(MAKELEVEL),0)
