@@ -153,11 +153,8 @@ def _note_decided(question: Question) -> Note | None:
         return None
     if scores.task == "multiclass":
         decisions = np.asarray(scores.decisions, np.int64)[counting]
-        n_decisions, n_both = (
-            len(np.unique(decisions)),
-            len(np.unique(decisions * len(question.table.classes) + labels)),
-        )
-        is_decided = n_both == n_decisions  # every decision goes with one label
+        both = decisions * len(question.table.classes) + labels
+        is_decided = len(np.unique(both)) == len(np.unique(decisions))  # every decision goes with one label
     else:
         first, second = (values[labels == label] for label in occurring)
         is_decided = bool(first.max() < second.min() or second.max() < first.min())
