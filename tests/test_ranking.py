@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from likewise import _ranking, _threads
-from likewise._ranking import rank_many, rank_numbers, sort_rows
+from likewise._ranking import rank_many, rank_numbers, sort_numbers, sort_rows
 from likewise._threads import share_calls, share_rows, share_work
 
 
@@ -31,11 +31,16 @@ def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, mon
         found = rank(values)
         assert np.array_equal(found[0], ranks)
         assert np.array_equal(found[1], distinct)
-    order, ordered = sort_rows(values, stable=True)
+    order, ordered = sort_rows(values)
     assert np.array_equal(order, np.argsort(values, kind="stable"))
     assert np.array_equal(ordered, values[order])
-    whole = np.random.default_rng(0).integers(-(2**40), 2**40, 5_000)
-    assert np.array_equal(sort_rows(whole)[1], np.sort(whole))
+    whole = np.random.default_rng(0).integers(0, 2**64, 5_000, np.uint64)
+    whole[::2] >>= np.uint64(50)  # many are equal
+    order, ordered = sort_rows(whole)
+    assert np.array_equal(order, np.argsort(whole, kind="stable"))
+    assert np.array_equal(ordered, whole[order])
+    signed = np.random.default_rng(0).integers(-(2**40), 2**40, 5_000)
+    assert np.array_equal(sort_numbers(signed), np.sort(signed))
 
 
 @pytest.mark.parametrize("width", [1e-12, 1e-300, 1.0, 1e300])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
 from likewise._memory import n_cores
-from likewise._threads import cut_rows, share_work
+from likewise._threads import cut_rows, share_work, take_rows
 
 Floats = NDArray[np.float64]
 FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk
@@ -40,11 +40,8 @@ def rank_and_count(values: Floats) -> tuple[NDArray[np.int32], Floats, NDArray[n
     """Return each number's rank, the distinct ones in ascending order, and how many are below each, and in all."""
     if not len(values):
         return np.empty(0, np.int32), np.empty(0), np.zeros(1, np.int32)
-    parts, keys = cut_rows(len(values)), np.empty(len(values), np.uint64)
-    spans = np.empty((len(parts), 2), np.uint64)
-    share_work(lambda i: _write_keys(values[parts[i]], keys[parts[i]], spans[i]), range(len(parts)))
-    lowest, n_bits = spans[:, 0].min(), int(spans[:, 1].max() - spans[:, 0].min()).bit_length()
-    keys, rows = sort_keys(keys, lowest, n_bits)
+    parts = cut_rows(len(values))
+    keys, rows = sort_keys(*_find_keys(values))
     n_before = np.zeros(len(parts) + 1, np.int64)
     share_work(lambda i: _count_distinct(keys, parts[i].start, parts[i].stop, n_before[i + 1 :]), range(len(parts)))
     np.cumsum(n_before, out=n_before)
@@ -57,6 +54,16 @@ def rank_and_count(values: Floats) -> tuple[NDArray[np.int32], Floats, NDArray[n
 
     share_work(number, range(len(parts)))
     return ranks, distinct, below
+
+
+def _find_keys(values: NDArray[Any]) -> tuple[NDArray[np.uint64], np.uint64, int]:
+    """Return whole numbers in the order of some numbers, the lowest of them, and how many bits they span."""
+    if values.dtype == np.uint64:
+        return values.copy(), values.min(), int(values.max() - values.min()).bit_length()
+    parts, keys = cut_rows(len(values)), np.empty(len(values), np.uint64)
+    spans = np.empty((len(parts), 2), np.uint64)
+    share_work(lambda i: _write_keys(values[parts[i]], keys[parts[i]], spans[i]), range(len(parts)))
+    return keys, spans[:, 0].min(), int(spans[:, 1].max() - spans[:, 0].min()).bit_length()
 
 
 def sort_keys(
@@ -80,22 +87,13 @@ def sort_keys(
     return keys, rows
 
 
-def sort_rows(values: NDArray[Any], *, stable: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+def sort_rows(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the rows in ascending order of their numbers, and the numbers in that order; equal ones as they come."""
-    kind: Literal["stable", "quicksort"] = "stable" if stable else "quicksort"
-    if n_cores() == 1 or len(values) <= FEW:
-        order = np.argsort(values, kind=kind)
+    if len(values) <= FEW:
+        order = np.argsort(values, kind="stable")
         return order, values[order]
-    rows, ordered = np.empty(len(values), np.int32), np.empty(len(values), values.dtype)
-    ranges = part_by_range(values, ordered, rows)
-
-    def sort(number: int) -> None:
-        some = ranges[number]
-        places = np.argsort(ordered[some], kind=kind)
-        rows[some], ordered[some] = rows[some][places], ordered[some][places]
-
-    share_work(sort, range(N_RANGES))
-    return rows, ordered
+    rows = sort_keys(*_find_keys(values))[1]
+    return rows, take_rows(values, rows)
 
 
 def sort_numbers(values: NDArray[Any]) -> NDArray[Any]:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
+from likewise._compiling import compiled
 from likewise._ranking import sort_keys
-from likewise._threads import share_calls, share_rows, share_work, take_rows, threads_for
+from likewise._threads import share_calls, share_rows, share_work, take_rows
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
-from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, signed_gaps
+from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, of_people
 from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
 from likewise.auditing.question._question import Values, number_combinations
@@ -158,38 +159,27 @@ class _Transitions:
 
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequence[str] | None) -> _Transitions:
-    gaps = signed_gaps(pairs, scores.values)
-    of_people, combinations = number_combinations(table, columns)
+    numbers, combinations = number_combinations(table, columns)
     n = len(combinations)
     narrow: type[Any] = np.int16 if n <= MOST_SHORT else np.int32 if n <= MOST_NARROW else np.int64
-    short, no_direction = of_people.astype(narrow), n * n
-    kinds, lower, upper = np.empty(len(gaps), narrow), np.empty_like(pairs.left), np.empty_like(pairs.left)
+    short, no_direction = numbers.astype(narrow), n * n
+    kinds = np.empty(len(pairs.left), narrow)
 
-    def orient(part: slice) -> None:
-        left, right = pairs.left[part], pairs.right[part]
-        first, second = short.take(left), short.take(right)
-        is_turned = first > second
+    def number(part: slice) -> None:
+        first, second = short.take(pairs.left[part]), short.take(pairs.right[part])
         kinds[part] = np.minimum(first, second) * narrow(n) + np.maximum(first, second)
         kinds[part][first == second] = no_direction
-        lower[part], upper[part] = np.where(is_turned, right, left), np.where(is_turned, left, right)
-        apart = scores.sign * gaps[part] / scores.scale
-        apart[np.abs(apart) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
-        gaps[part] = np.negative(apart, out=apart, where=is_turned)
 
-    share_rows(orient, len(gaps))
-    n_directed = np.count_nonzero(kinds < no_direction)
+    share_rows(number, len(kinds))
+    n_directed, order = int(np.count_nonzero(kinds < no_direction)), np.empty(0, np.int32)
     if n_directed < len(kinds) or (kinds[1:] < kinds[:-1]).any():
         order = _sort_stably(kinds)[:n_directed]
-        kinds, gaps, lower, upper = (take_rows(one, order) for one in (kinds, gaps, lower, upper))
-        del order
+        kinds = take_rows(kinds, order)
+    lower, upper, gaps = _orient(pairs, order, n_directed, short, scores)
+    del order
     starts = np.append(np.flatnonzero(np.diff(kinds, prepend=narrow(-1))), len(kinds))
-    sizes, found = np.diff(starts), kinds[starts[:-1]].tolist()
-    numbers = np.repeat(np.arange(len(found)), sizes)
-    weights = scores.weigh_pairs(lower, upper)
-    times, amounts = sizes, [gaps, np.abs(gaps)]
-    if weights is not None:
-        times, amounts = np.bincount(numbers, weights, len(found)), [one * weights for one in amounts]
-    sums, reach = (np.bincount(numbers, one, len(found)) for one in amounts)
+    found, weights = kinds[starts[:-1]].tolist(), scores.weigh_pairs(lower, upper)
+    sums, reach, times = _add_spans(gaps, weights, starts)
     return _Transitions(
         lower,
         upper,
@@ -204,9 +194,81 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
 
 def _sort_stably(numbers: NDArray[Any]) -> NDArray[Any]:
     """Return the places of numbers in ascending order, those of equal ones as they come."""
-    if threads_for(len(numbers)) == 1 or numbers.dtype == np.int64:
+    if len(numbers) <= MOST_INTERPRETED or numbers.dtype == np.int64:
         return np.argsort(numbers, kind="stable")
     return sort_keys(numbers.astype(np.uint32), np.uint32(0), int(numbers.max()).bit_length())[1]
+
+
+def _orient(
+    pairs: Pairs, order: NDArray[Any], n_pairs: int, combination_of: NDArray[Any], scores: Scores
+) -> tuple[Rows, Rows, Floats]:
+    """Return the people of pairs in an order, or as they are, lower combinations first, and the signed gaps."""
+    lower, upper, gaps = np.empty(n_pairs, pairs.left.dtype), np.empty(n_pairs, pairs.left.dtype), np.empty(n_pairs)
+    values = of_people(pairs, scores.values)
+    how = combination_of, values, float(scores.sign), float(scores.scale)
+
+    def orient(part: slice) -> None:
+        some = order[part] if len(order) else part
+        if n_pairs > MOST_INTERPRETED:
+            rows = (pairs.left, pairs.right) if len(order) else (pairs.left[part], pairs.right[part])
+            _orient_many(*rows, some if len(order) else order, *how, lower[part], upper[part], gaps[part])
+            return
+        left, right = pairs.left[some], pairs.right[some]
+        is_turned = combination_of.take(left) > combination_of.take(right)
+        lower[part], upper[part] = np.where(is_turned, right, left), np.where(is_turned, left, right)
+        apart = scores.sign * (values.take(right) - values.take(left)) / scores.scale
+        apart[np.abs(apart) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
+        gaps[part] = np.negative(apart, out=apart, where=is_turned)
+
+    share_rows(orient, n_pairs)
+    return lower, upper, gaps
+
+
+@compiled
+def _orient_many(
+    left: Any,
+    right: Any,
+    order: Any,
+    combination_of: Any,
+    values: Any,
+    sign: Any,
+    scale: Any,
+    lower: Any,
+    upper: Any,
+    gaps: Any,
+) -> None:
+    for place in range(len(gaps)):
+        pair = order[place] if len(order) else place
+        one, other = left[pair], right[pair]
+        apart = np.divide(sign * (values[other] - values[one]), scale)  # unlike /, never raises
+        if abs(apart) <= GAP_TOLERANCE:
+            apart = 0.0
+        is_turned = combination_of[one] > combination_of[other]
+        lower[place], upper[place] = (other, one) if is_turned else (one, other)
+        gaps[place] = -apart if is_turned else apart
+
+
+def _add_spans(gaps: Floats, weights: Floats | None, starts: NDArray[np.int64]) -> Floats:
+    """Add up the gaps of each transition, the same without signs, and what the pairs weigh."""
+    sizes = np.diff(starts)
+    if len(gaps) > MOST_INTERPRETED:
+        sums, times = np.zeros((3, len(sizes))), np.ones(1) if weights is None else weights
+        share_work(lambda at: _add_span(gaps, times, starts[at], starts[at + 1], sums[:, at]), range(len(sizes)))
+        return sums
+    numbers, once = np.repeat(np.arange(len(sizes)), sizes), np.ones(len(gaps))
+    amounts = (one if weights is None else one * weights for one in (gaps, np.abs(gaps), once))
+    return np.array([np.bincount(numbers, one, len(sizes)) for one in amounts])
+
+
+@compiled
+def _add_span(gaps: Any, weights: Any, start: Any, stop: Any, sums: Any) -> None:
+    last, total, reach, times = len(weights) - 1, 0.0, 0.0, 0.0
+    for pair in range(start, stop):
+        weight = weights[min(pair, last)]
+        total += gaps[pair] * weight
+        reach += abs(gaps[pair]) * weight
+        times += weight
+    sums[0], sums[1], sums[2] = total, reach, times
 
 
 def _describe(transitions: _Transitions, number: int) -> Direction:

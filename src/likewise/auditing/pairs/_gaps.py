@@ -55,7 +55,7 @@ def score_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
     >>> score_gaps(pairs, [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
     array([0.5])
     """
-    values = _of_people(pairs, scores)
+    values = of_people(pairs, scores)
     return gap_between(values[pairs.left], values[pairs.right])
 
 
@@ -86,7 +86,7 @@ def signed_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
     >>> signed_gaps(mine_pairs(CodedTable(sensitive=[[0], [1]]), Comparability()), [0.75, 0.25])
     array([-0.5])
     """
-    values = _of_people(pairs, scores)
+    values = of_people(pairs, scores)
     if values.ndim != 1:
         raise ScoreError("A signed gap needs one score per person; these are probabilities of several labels.")
     gaps = np.empty(len(pairs.left))
@@ -159,7 +159,7 @@ def rank_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:
     >>> rank_gaps(pairs, [0.1, 0.2, 0.15, 0.16])
     array([0.75])
     """
-    ranks = rank_scores(_of_people(pairs, scores))
+    ranks = rank_scores(of_people(pairs, scores))
     return rank_gap_between(ranks[pairs.left], ranks[pairs.right])
 
 
@@ -190,7 +190,7 @@ def find_flips(pairs: Pairs, decisions: ArrayLike) -> NDArray[np.bool_]:
     >>> find_flips(mine_pairs(CodedTable(sensitive=[[0], [1]]), Comparability()), [True, False])
     array([ True])
     """
-    decided = _of_people(pairs, decisions, numbers=False)
+    decided = of_people(pairs, decisions, numbers=False)
     flips: NDArray[np.bool_] = decided[pairs.left] != decided[pairs.right]
     return flips
 
@@ -236,7 +236,7 @@ def quantile_of_sorted(ordered: Floats, share: float) -> float:
     return float(ordered[low] + (ordered[high] - ordered[low]) * (place - low))
 
 
-def _of_people(pairs: Pairs, given: ArrayLike, *, numbers: bool = True) -> NDArray[np.float64]:
+def of_people(pairs: Pairs, given: ArrayLike, *, numbers: bool = True) -> NDArray[np.float64]:
     """Check that there is a value for every row that the pairs point at."""
     if getattr(pairs, "left_table", None) is not getattr(pairs, "right_table", None):
         raise ScoreError("These pairs are between two tables, so their rows have no one list of scores.")

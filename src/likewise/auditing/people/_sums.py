@@ -109,7 +109,7 @@ def _add_along(numbers: Floats) -> Floats:
 
 def curve(is_positive: Flags, scores: Floats, weights: Floats | None = None) -> Curve:
     """Return people in order of their scores."""
-    order, ordered = sort_rows(-scores, stable=True)
+    order, ordered = sort_rows(-scores)
     is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
     one = Curve(order.astype(np.int32, copy=False), np.ascontiguousarray(is_positive[order]), is_last)
     return one.weighted(weights)

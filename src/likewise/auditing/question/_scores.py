@@ -384,7 +384,7 @@ def _join_rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Make scores equal that differ by rounding: it would part equal people at a threshold, and in rank."""
     if values.ndim == 2:
         return np.column_stack([_join_rounded(column) for column in values.T])
-    order, ordered = sort_rows(values, stable=True)
+    order, ordered = sort_rows(values)
     reach = ROUNDING * np.abs(ordered)
     spread = float((ordered - ordered[len(ordered) // 2]).std()) if len(ordered) else 0.0
     if spread > ALIKE * float(np.abs(ordered[[0, -1]]).max(initial=0.0) if len(ordered) else 0.0):

@@ -142,7 +142,7 @@ def _number_buckets(
         for cell, bits in zip(cells, (np.uint64(16), np.uint64(0)), strict=True):
             outside &= ~(CELL << bits)  # where hashes or cells are alike by chance, others lie between neighbours
             outside |= (cell.take(first_nodes).astype(np.uint64) & CELL) << bits if len(cell) else np.uint64(0)
-        order = sort_rows(outside, stable=True)[0]
+        order = sort_rows(outside)[0]
         bucket_of[firsts[order]] = np.arange(len(firsts), dtype=np.int32)
         of_buckets = of_buckets.take(order)
     share_work(lambda i: _copy_numbers(first_of, parts[i].start, parts[i].stop, bucket_of), range(len(parts)))
