@@ -44,8 +44,34 @@ def test_a_kernel_may_call_another() -> None:
     assert quadruple(0.5) == 2.0
 
 
+@_compiling.compiled_with_arrays
+def repeat(value: Any, n_times: Any) -> Any:
+    found = np.empty(n_times, np.int64)
+    for place in range(n_times):
+        found[place] = double(value)
+    return found
+
+
+def test_a_kernel_that_makes_arrays_may_call_one_that_makes_none() -> None:
+    assert repeat(4, 3).tolist() == [8, 8, 8]
+
+
+def test_a_kernel_lets_go_of_the_arrays_it_was_given() -> None:
+    given = np.arange(5)
+    before = sys.getrefcount(given)
+    _double_all(given)
+    assert sys.getrefcount(given) == before
+    assert given.tolist() == [0, 2, 4, 6, 8]
+
+
+@_compiling.compiled
+def _double_all(values: Any) -> None:
+    for place in range(len(values)):
+        values[place] = double(values[place])
+
+
 def test_where_nothing_can_be_written_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compile_if_not_kept(*, nogil: bool, cache: bool = False) -> Any:
+    def compile_if_not_kept(*, nogil: bool, _nrt: bool, cache: bool = False) -> Any:
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return lambda kernel: kernel

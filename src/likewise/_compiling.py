@@ -18,8 +18,8 @@ _IMPORTED = re.compile(rb"^from (likewise[\w.]*) import", re.MULTILINE)
 class Kernel:
     """A function that numba compiles when it is called for the first time; until then numba is not even imported."""
 
-    def __init__(self, function: FunctionType) -> None:
-        self.py_func = function
+    def __init__(self, function: FunctionType, *, makes_arrays: bool) -> None:
+        self.py_func, self._makes_arrays = function, makes_arrays
         self._dispatcher: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
@@ -33,24 +33,35 @@ class Kernel:
                 for name in self.py_func.__code__.co_names:
                     if isinstance(names.get(name), Kernel):
                         names[name] = names[name].dispatcher()  # numba knows dispatchers only
-                self._dispatcher = _dispatcher_of(self.py_func)
+                self._dispatcher = _dispatcher_of(self.py_func, makes_arrays=self._makes_arrays)
             return self._dispatcher
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Make a kernel of a function; it runs without the interpreter's lock."""
+    """Make a kernel of a function that makes no arrays; it runs without the interpreter's lock.
+
+    Numba then counts no references either. It would do so wherever one kernel calls another or takes an array out of a
+    tuple, dozens of times a call; and all threads would count in the same place, at the pace of one.
+    """
     assert isinstance(function, FunctionType)
-    return Kernel(function)
+    return Kernel(function, makes_arrays=False)
 
 
-def _dispatcher_of(function: FunctionType) -> Callable[..., Any]:
+def compiled_with_arrays(function: Callable[..., Any]) -> Any:
+    """Make a kernel of a function that makes arrays, or calls one that does: not for what is called in inner loops."""
+    assert isinstance(function, FunctionType)
+    return Kernel(function, makes_arrays=True)
+
+
+def _dispatcher_of(function: FunctionType, *, makes_arrays: bool) -> Callable[..., Any]:
     from numba import njit
 
     function.__qualname__ = f"{function.__qualname__}-{digest_of_sources(function)}"  # the name it is kept under
+    how = {"nogil": True, "_nrt": makes_arrays}
     try:
-        return njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+        return njit(cache=True, **how)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no folder to write to, neither the package's nor the user's: every run compiles
-        return njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return njit(**how)(function)  # type: ignore[no-any-return]
 
 
 def digest_of_sources(kernel: FunctionType) -> str:

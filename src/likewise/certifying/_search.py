@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 
 ENOUGH: Final = 1e-9  # two sums of leaves this near are one: less than the models round off
 MAX_BOXES: Final = 4_096  # waiting at once; every split adds one
@@ -34,7 +34,7 @@ def goes_left(test: int, cell: int, tests: Any, columns: Any) -> bool:
     return cell < cut[test]
 
 
-@compiled
+@compiled_with_arrays
 def restrict_trees(forest: Any, status: Any, sign: float, compact: Any) -> int:
     """Copy the part of each tree that a person's neighbourhood can reach, in preorder; return how many nodes."""
     roots, test_of, left, right, values = forest
@@ -295,7 +295,7 @@ def judge_box(at: int, boxes: Any, person: Any, shared: Any) -> bool:
     return True
 
 
-@compiled
+@compiled_with_arrays
 def climb_first(n_first: int, boxes: Any, person: Any, shared: Any, point: Any) -> tuple[float, int]:
     """Return the highest sum that climbing finds in the first boxes, and how many of them somebody can be in."""
     stack = boxes[0]
@@ -316,7 +316,7 @@ def climb_first(n_first: int, boxes: Any, person: Any, shared: Any, point: Any) 
     return found, n
 
 
-@compiled
+@compiled_with_arrays
 def search_boxes(
     n_first: int, max_boxes: int, boxes: Any, person: Any, shared: Any, point: Any
 ) -> tuple[float, float, int]:
@@ -420,7 +420,7 @@ def most_cells_of(low: Any, high: Any) -> int:
     return most
 
 
-@compiled
+@compiled_with_arrays
 def search_people(
     forest: Any, tests: Any, columns: Any, people: Any, rule: Any, known: Any, sign: float, max_boxes: int, out: Any
 ) -> None:

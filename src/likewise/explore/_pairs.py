@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count, check_flag, check_number
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise._json import plain
 from likewise.auditing import Direction, Scores, measure_coverage
 from likewise.auditing._internal import (
@@ -370,7 +370,7 @@ def _count_labels(chosen: Any, labels: Any, sizes: Any) -> None:
         sizes[labels[pair]] += 1
 
 
-@compiled
+@compiled_with_arrays
 def _count(asked: Any, measured: Any, signed_by: Any, found: Any) -> None:
     chosen, starts = asked
     left, right, gaps, ranks, labels, bins = measured
@@ -394,7 +394,7 @@ def _count(asked: Any, measured: Any, signed_by: Any, found: Any) -> None:
             reach[kind] += abs(signed[pair])
 
 
-@compiled
+@compiled_with_arrays
 def _weigh(asked: Any, measured: Any, found: Any) -> None:
     chosen, starts, weights = asked
     labels, bins, transitions, signs, signed, flips = measured

@@ -114,20 +114,22 @@ def no_pairs(largest: Any, numbers: Any) -> None:
 
 
 @compiled
-def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, into: Any, chosen: Any) -> tuple[Any, Any]:
+def tally_bunch(
+    bunch: Any, people: Any, how: Any, limits: Any, draw: Any, few: Any, into: Any, chosen: Any
+) -> tuple[Any, Any]:
     """Measure pairs and add them to all that is kept of labels, transitions and people.
 
     Of people, ``facts`` are score, rank, and in one word row, label, decision and combination. Pairs whose keys are no
     higher than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many.
     What is added up of people is theirs in this bunch, from the last of ``how`` on: the place that it starts with.
+    ``few`` is room for what is computed of a few pairs at a time.
 
     A few pairs at a time go through one short loop after the other: while a long one waits for a person who is not in
     the processor's cache, the next is not asked for. Indices are unsigned: others are tested for counting from the end.
     """
     firsts, counts, seconds, number_at = bunch
     facts, codes = people[0], people[1]
-    gaps, rank_gaps, apart = np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE)
-    fine, of_other = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
+    (gaps, rank_gaps, apart), (fine, of_other) = few
     no_pairs(people[2], people[3])
     n_kept, n_near, end = 0, 0, np.uint64(0)
     scale, least = limits[0], limits[6]

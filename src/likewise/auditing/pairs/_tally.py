@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from likewise._threads import share_work, threads_for
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
+from likewise.auditing.pairs._kernels import AT_ONCE as PAIRS_AT_ONCE
 from likewise.auditing.pairs._kernels import LOW, LOWER, LOWER_BITS, find_reach, merge_people, no_pairs, tally_bunch
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.pairs._selection import SEEDS, choose_worst
@@ -53,6 +54,7 @@ class _Sums:
         self.most = np.zeros((shape.n_labels, 2))
         self.histograms = tuple(np.zeros_like(getattr(summary, name)) for name in HISTOGRAMS)
         self.transitions = np.zeros((max(shape.n_combinations, 1) ** 2, len(COUNTED) + 4), np.int64)
+        self.few = tuple(np.empty((3, PAIRS_AT_ONCE))), tuple(np.empty((2, PAIRS_AT_ONCE), np.int64))
         self._room = _room_for(0)
 
     def room(self, n_pairs: int) -> tuple[NDArray[np.uint64], Rows, Rows, Floats]:
@@ -134,7 +136,7 @@ class PairTally:
             into = (sums.by_label, sums.most, *sums.histograms, sums.transitions)
             how = (self._low_is_better, max(shape.n_combinations, 1), start)
             limits, room = (*self._limits, worst.least), sums.room(len(bunch.seconds))
-            n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, into, room)
+            n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, sums.few, into, room)
             self._merge(start, bunch.people, of_places, is_urgent=is_wide)
         sums.carry()
         keys, chosen, near, gaps = room[0][:n_kept], room[1][:, :n_kept], room[2][:, :n_near], room[3][:, :n_near]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import rank_and_count
 from likewise._threads import cut_rows, share_rows, share_work, take_rows
 from likewise.comparable._limits import Nearness
@@ -285,7 +285,7 @@ def _reach(values: Any, limit: Any, is_ratio: Any, first: Any, lowest: Any, high
         lowest[place], highest[place] = low, high
 
 
-@compiled
+@compiled_with_arrays
 def cut_cells(lowest: Any, highest: Any) -> Any:
     """Cut ranks into cells such that what is near lies in the same or the next cell; return the cell of each rank."""
     cells = np.empty(len(lowest), np.int32)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled_with_arrays
 from likewise._random import stream
 from likewise.learning.consistent._pair_graph import DRAWS_A_POOL, ROUNDS_A_DRAW, Numbers, PairGraph, Rows
 
@@ -123,7 +123,7 @@ def _find_runs(left: Rows) -> tuple[Rows, NDArray[np.int64]]:
     return left[starts], np.append(starts, len(left))
 
 
-@compiled
+@compiled_with_arrays
 def _add_pairs(
     shares: Any,
     target: Any,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise.comparable import Comparability, group_pairs, iter_pairs
 from likewise.exceptions import TrainingError
 from likewise.learning.consistent._pair_graph import Numbers, Rows, sum_partners
@@ -159,7 +159,7 @@ def _copy_runs(right: Any, ends: Any, order: Any, number: Any, left_made: Any, r
             at += 1
 
 
-@compiled
+@compiled_with_arrays
 def _gather_neighbours(left: Any, right: Any, found: Any) -> None:
     """Let groups join a neighbour's neighbourhood; those who are left over join one at the border."""
     counts, is_taken = np.ones(len(found), np.int32), np.zeros(len(found), np.bool_)

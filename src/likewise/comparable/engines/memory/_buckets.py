@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled_with_arrays
 from likewise.comparable.engines._columns import balance_blocks, spread_of
 from likewise.comparable.engines.memory._packing import PackedTable, Words
 
@@ -145,7 +145,7 @@ def _count_signatures(n_blocks: int, n_left_out: int) -> list[int]:
     return [comb(m - d, n - d) if d <= n else 0 for d in range(MOST_BLOCKS + 1)]
 
 
-@compiled
+@compiled_with_arrays
 def _count_tests(
     words: Any,
     key: Any,

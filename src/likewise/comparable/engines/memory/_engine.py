@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import (
     Engine,
@@ -247,7 +247,7 @@ def gather_groups(packed: PackedTable, counts: NDArray[np.int64], partners: NDAr
     return Groups(packed.left_node_of, member_start, members, partner_start, partners, packed.is_within)
 
 
-@compiled
+@compiled_with_arrays
 def mirror(left: Any, right: Any, n_groups: Any) -> tuple[Any, Any]:
     """List, for each group, its partners on either side: how many, and all of them."""
     counts = np.zeros(n_groups, np.int64)
@@ -265,7 +265,7 @@ def mirror(left: Any, right: Any, n_groups: Any) -> tuple[Any, Any]:
     return counts, partners
 
 
-@compiled
+@compiled_with_arrays
 def count_partners(groups: Any) -> Any:
     """Count the partners of each left row."""
     group_of, partner_start, partners = groups.group_of, groups.partner_start, groups.partners
@@ -282,7 +282,7 @@ def count_partners(groups: Any) -> Any:
     return degrees
 
 
-@compiled
+@compiled_with_arrays
 def list_rows(groups: Any, lists: Any) -> tuple[Any, Any]:
     """List the partner rows of every group within one table; return where each list starts and how many come later.
 
@@ -323,7 +323,7 @@ def take_later(group_of: Any, starts: Any, lists: Any, rows: Any, counts: Any, l
         at += n
 
 
-@compiled
+@compiled_with_arrays
 def gather_rows(groups: Any, rows: Any, left: Any, right: Any) -> None:
     """Write out the pairs of some rows, each put together from the members of its partner groups and sorted."""
     members, member_start = groups.members, groups.member_start
@@ -340,7 +340,7 @@ def gather_rows(groups: Any, rows: Any, left: Any, right: Any) -> None:
         right[start:at].sort()
 
 
-@compiled
+@compiled_with_arrays
 def pick_members(groups: Any, rows: Any, places: Any) -> Any:
     """Find the partner at a place of each row's sorted partners without sorting them: by halving the range of rows."""
     members, member_start = groups.members, groups.member_start

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import part_by_range, sort_rows
 from likewise._threads import cut_rows, share_rows, share_work, take_rows, threads_for
 from likewise.comparable.engines._columns import mix
@@ -173,7 +173,7 @@ def _hash_nodes(words: Any, key: Any, first_cell: Any, second_cell: Any, indexed
         hashes[position] = hash_cells(mixed, cell_1, cell_2)
 
 
-@compiled
+@compiled_with_arrays
 def _find_firsts(
     words: Any,
     key: Any,
@@ -297,7 +297,7 @@ def _lay_buckets(
     return Laid(order, run_start, of_combination[run_start], np.searchsorted(run_start, starts[:-1]), place, slots)
 
 
-@compiled
+@compiled_with_arrays
 def _leave_out_poor(starts: Any, order: Any, of_combination: Any, fewest: Any) -> tuple[Any, Any]:
     """Move the nodes of buckets with two of them, or two combinations, to the front; number these buckets."""
     number = np.full(len(starts) - 1, -1, np.int32)
@@ -324,7 +324,7 @@ def _write_places(indexed: Any, bucket_of: Any, number: Any, place: Any) -> None
         place[indexed[position]] = number[bucket_of[position]]
 
 
-@compiled
+@compiled_with_arrays
 def _fill_slots(hashes: Any, number: Any) -> Any:
     """Make a hash table of the buckets that have a number."""
     n_kept = 0

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise._threads import share_work
 from likewise.comparable.engines._columns import mix
 from likewise.comparable.engines.memory._index import Index, hash_cells
@@ -159,7 +159,7 @@ def find_pairs(
     return pairs if is_all else None
 
 
-@compiled
+@compiled_with_arrays
 def _find(
     tests: Any, words: Any, windows: Any, runs: Any, splits: Any, start: Any, stop: Any, most: Any, called: Any
 ) -> tuple[Any, Any]:
@@ -172,7 +172,7 @@ def _find(
     return fits and len(counts) == len(spans), (*_take_firsts(words, there, spans, counts, start, called), found)
 
 
-@compiled
+@compiled_with_arrays
 def _take_firsts(
     words: Any, nodes_there: Any, spans: Any, counts: Any, first_place: Any, called: Any
 ) -> tuple[Any, Any]:
@@ -191,7 +191,7 @@ def _take_firsts(
     return firsts[:n], n_seconds[:n]
 
 
-@compiled
+@compiled_with_arrays
 def pair_names(firsts: Any, counts: Any, seconds: Any) -> tuple[Any, Any]:
     """Return the pairs of first names and second ones, the smaller on the left."""
     left, right = np.empty_like(seconds), np.empty_like(seconds)
@@ -217,7 +217,7 @@ def _last_up_to(starts: Any, place: Any) -> Any:
     return low
 
 
-@compiled
+@compiled_with_arrays
 def _join_runs(
     tests: Any, runs: Any, first_place: Any, nodes_there: Any, windows: Any, splits: Any, most: Any
 ) -> tuple[Any, Any, Any]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise.comparable._pairs import Rows
 
 SORTED_AT_ONCE: Final = 1 << 15  # numbers of several segments, which fit into the cache; a longer one goes by itself
@@ -96,7 +96,7 @@ def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
         filled[left[k]] += 1
 
 
-@compiled
+@compiled_with_arrays
 def sort_segments(starts: Any, ends: Any, values: Any) -> None:
     """Sort each of the segments, which lie side by side, in place: digit by digit, several segments at a time.
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import sort_keys
 from likewise._threads import share_rows, share_work, take_rows, threads_for
 from likewise.comparable.engines._columns import (
@@ -387,7 +387,7 @@ def _find_starts(ordered: Any, start: Any, stop: Any, starts: Any) -> None:
             starts[rank] = place
 
 
-@compiled
+@compiled_with_arrays
 def _sort_by_counts(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
     starts = np.zeros(n_ranks + 1, np.int64)
     for rank in ranks:

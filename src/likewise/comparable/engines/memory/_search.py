@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise.comparable.engines._columns import mix
 from likewise.comparable.engines.memory._index import Index, hash_cells
 from likewise.comparable.engines.memory._packing import HALF, LOW, Nodes
@@ -56,7 +56,7 @@ def count_ones(word: Any) -> Any:
     return np.int64((word * BYTES) >> TOP_BYTE)
 
 
-@compiled
+@compiled_with_arrays
 def _find_buckets(
     words: Any, key: Any, kept: Any, bucket_of: Any, cells: Any, hashed: Any, runs: Any, is_own: Any, queries: Any
 ) -> tuple[Any, Any]:
@@ -120,7 +120,7 @@ def leap_ahead(order: Any, at: Any, end: Any, first: Any) -> Any:
     return at
 
 
-@compiled
+@compiled_with_arrays
 def _find_spans(
     words: Any, combinations: Any, runs: Any, run_combination: Any, how: Any, queries: Any, windows: Any, places: Any
 ) -> tuple[Any, Any, Any]:
@@ -172,7 +172,7 @@ def _find_spans(
     return window, spans[:n_spans], starts
 
 
-@compiled
+@compiled_with_arrays
 def _sift_spans(
     asked: Any, laid: Any, firsts: Any, order: Any, window: Any, spans: Any, if_one: Any, if_any: Any, most: Any
 ) -> tuple[Any, Any]:
@@ -328,7 +328,7 @@ def lone_blocks(nodes: Nodes, index: Index) -> NDArray[np.uint64]:
     return index.blocks[index.left_out[:, 0], 0] if is_alone else np.zeros(len(index.members), np.uint64)
 
 
-@compiled
+@compiled_with_arrays
 def test_spans(tests: Any, asked: Any, window: Any, spans: Any, most: Any, called: Any) -> tuple[Any, Any]:
     """Test all that is in spans: how many partners each has, and all of them, called by node, name or place.
 
@@ -367,7 +367,7 @@ def find_partners(
     return _sum_by_query(counts, starts), found
 
 
-@compiled
+@compiled_with_arrays
 def _sum_by_query(counts: Any, starts: Any) -> Any:
     """Add up the partners of each query's spans."""
     sums = np.zeros(len(starts) - 1, np.int64)
