@@ -26,15 +26,17 @@ share p of them, A - D comes to that of all pairs plus (1 / p - 1) D on average,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing.inference._pair_sums import add_chains, add_to_people, count_below, count_of_people
-from likewise.auditing.question._weights import effective_size, mean_of, sum_products
+from likewise.auditing.inference._pair_sums import add_chains, add_to_people, count_of_people
+from likewise.auditing.pairs._gaps import quantile_of_sorted
+from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of, sum_products
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
@@ -52,6 +54,7 @@ MOST_STRETCHED: Final = 2.0  # times the reach of a symmetric interval, to the s
 KURTOSIS_PEOPLE: Final = 2.0  # a third of the people, if they are normal; half as much again for certain
 MARGIN: Final = 1.04  # intervals of first order are a little narrow, which benchmarks/results/coverage.md measures
 MOST_LEVERAGE: Final = 0.999
+N_HALVINGS: Final = 50
 NOTHING: Final = 1e-24  # a variance that rounding leaves of none, in units of a squared gap
 
 
@@ -96,21 +99,8 @@ class PairGraph:
         """Return what people contribute to the share of pairs that something holds for: its variance and no more."""
         if self.shares is not None or not len(holds):
             return self._add_parts(self.part(holds), holds)
-        counts = count_of_people(self.left, self.right, self.n_people, holds)
-        return self._contribute_by_counts(counts, int(np.count_nonzero(holds)))
-
-    def contribute_to_shares_below(self, values: Floats, limits: list[float]) -> list[Contributions]:
-        """Return what people contribute to the share of pairs up to each of ascending limits."""
-        if self.shares is not None or not len(values):
-            return [self.contribute_to_share(values <= limit) for limit in limits]
-        counts = count_below(self.left, self.right, self.n_people, values, np.array(limits))
-        return [self._contribute_by_counts(n_of, n_below) for n_of, n_below in zip(*counts, strict=True)]
-
-    def _contribute_by_counts(self, n_of: Rows, n_holding: int) -> Contributions:
-        """Return what people contribute to a share of pairs, given how many of these everybody is in."""
-        n = len(self.left)
-        share = n_holding / n
-        by_person = n_of - share * self.n_pairs_of
+        share, n = mean_of(holds, None), len(holds)
+        by_person = count_of_people(self.left, self.right, self.n_people, holds) - share * self.n_pairs_of
         by_person /= n * self.roots
         return Contributions(by_person, share * (1 - share) / n, share * (1 - share), self.n_counting)
 
@@ -333,7 +323,7 @@ def interval_by_skewness(
 
     The skewness may be anything between the two told: the lower end goes by the first and the upper by the second.
     """
-    student = standard_errors(n_counting, confidence)
+    student = _student(n_counting, confidence)
     below, above = _stretch(student, skewness)
     return max(value - error * below, least), min(value + error * above, most)
 
@@ -345,7 +335,7 @@ def _stretch(student: float, skewness: tuple[float, float]) -> tuple[float, floa
     return min(abs(_unskew(student, lowest)), most), min(abs(_unskew(-student, highest)), most)
 
 
-def standard_errors(n_counting: float, confidence: float) -> float:
+def _student(n_counting: float, confidence: float) -> float:
     """Return how many standard errors an interval reaches to each side."""
     from scipy.special import stdtrit
 
@@ -363,7 +353,7 @@ def _unskew(end: float, skewness: float) -> float:
 def interval_of_share(share: float, n_independent: float, confidence: float, n_counting: float = math.inf) -> Interval:
     """Bound a share by Wilson's formula, which also works for shares of 0 and 1."""
     n = max(n_independent, 1.0)
-    z = standard_errors(min(n, n_counting), confidence)
+    z = _student(min(n, n_counting), confidence)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(min(middle - reach, share), 0.0), min(max(middle + reach, share), 1.0)
@@ -391,7 +381,7 @@ def bound_share(share: float, found: Contributions, confidence: float) -> Interv
     if found.n_counting < FEWEST_PEOPLE:
         return None
     low, high = interval_of_share(share, count_trials(share, found), confidence, found.n_counting)
-    student = standard_errors(found.n_counting, confidence)
+    student = _student(found.n_counting, confidence)
     # Wilson's formula knows how skewed a share of independent trials is, and nothing of chains
     below, above = (max(one / student, 1.0) for one in _stretch(student, (found.lean, found.lean)))
     return max(share - (share - low) * below, 0.0), min(share + (high - share) * above, 1.0)
@@ -422,3 +412,74 @@ def bound_change(
     if high is None or low is None:
         return None
     return subtract(up, high, down, low, min(more.correlation(less), 0.0))
+
+
+def quantile_interval(
+    graph: PairGraph,
+    values: Floats,
+    ordered: Floats | WeightedOrder,
+    share: float,
+    *,
+    confidence: float,
+    most: float,
+    around: Callable[[float, float], Interval] | None = None,
+) -> Interval | None:
+    """Bound a quantile: how uncertain the share of values below it is says how far to look to both sides.
+
+    As far as this share would be off, were the quantile there: rare values may all have been missed, or met by chance.
+    Where the look goes beyond the largest value there is, only ``most`` is surely enough; beyond the smallest, only 0.
+    ``around`` gives the quantiles of all values, where these are a sample. None where too few people count.
+    """
+    if graph.n_counting < FEWEST_PEOPLE:
+        return None
+    quantile_of = ordered.quantile if isinstance(ordered, WeightedOrder) else partial(quantile_of_sorted, ordered)
+    find = around or (lambda low, high: (quantile_of(low), quantile_of(high)))
+    quantile, n_trials = quantile_of(share), math.inf
+    lowest = highest = quantile
+    low = high = share
+    tried: set[float] = set()
+    for _ in range(3):  # what is uncertain at the ends counts, too: there may be a cliff between
+        ends = {lowest, highest} - tried
+        if not ends:
+            break
+        tried |= ends
+        n_trials = min(n_trials, *(_trials_below(graph, values, end, share) for end in ends))
+        low, high = _places(share, n_trials, confidence, graph.n_counting)
+        lowest, highest = find(low, high)
+    return lowest if low > 0 else 0.0, highest if high < 1 else max(most, highest)
+
+
+def _places(share: float, n_trials: float, confidence: float, n_counting: float) -> Interval:
+    """Return between which shares of sorted values a quantile is: those of order statistics, 0 and 1 where none does.
+
+    Of n independent values the u-th is below the quantile as often as at least u of n trials succeed. As n is an
+    estimate and no whole number, the ends go half a trial further.
+    """
+    from scipy.special import betainc, ndtr
+
+    n = max(n_trials, 1.0)
+    tail = float(ndtr(-_student(min(n, n_counting), confidence)))
+
+    def find_place(chance: float) -> float:
+        """Halve what is between the ends; scipy's own search takes a fifth of a second to import."""
+        least, most = 1.0, n
+        for _ in range(N_HALVINGS):
+            middle = (least + most) / 2
+            least, most = (middle, most) if betainc(middle, n - middle + 1, share) > chance else (least, middle)
+        return least
+
+    low, high = 0.0, 1.0
+    if (1 - share) ** n < tail:
+        low = max(find_place(1 - tail) - 1.5, 0.0) / n
+    if share**n < tail:
+        high = min(find_place(tail) + 0.5, n) / n
+    return low, high
+
+
+def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) -> float:
+    """Return how many independent trials the share of values below a limit is worth."""
+    for below in (values <= limit, values < limit):  # one of them may hold for all, where values repeat
+        found = graph.contribute_to_share(below)
+        if found.of_one > NOTHING:
+            return count_trials(share, found)
+    return max(graph.n_counting, 1.0)

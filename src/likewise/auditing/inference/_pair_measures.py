@@ -21,10 +21,10 @@ from likewise.auditing.inference._intervals import (
     PairGraph,
     bound_share,
     interval_of_mean,
+    quantile_interval,
     subtract,
 )
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
-from likewise.auditing.inference._quantile_intervals import quantile_intervals
 from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks, find_levels
 from likewise.auditing.pairs._gaps import (
     GAP_TOLERANCE,
@@ -345,15 +345,22 @@ class _Slice:
     def _measure_columns(self, known: Mapping[str, Contributions]) -> dict[str, Measure]:
         """Measure means, quantiles and maxima of gaps and rank gaps."""
         confidence, most = self._settings.confidence, {"gap": self._most, "rank_gap": 1.0}
-        intervals: dict[str, list[Interval | None]] = dict.fromkeys(most, [None] * len(QUANTILES))
+        places = {f"{column}_{name}": (column, share) for column in most for name, share in QUANTILES.items()}
+        intervals: dict[str, Interval | None] = dict.fromkeys(places)
         graph, n = self._graph, self._facts.n
         if graph is not None:
-            bounds = {column: partial(self._bound_quantiles, graph, column, most[column]) for column in most}
-            intervals = share_calls(bounds, n_threads=self._n_threads)
+            for column in most:
+                self._sample.ordered(column)
+            intervals = share_calls(
+                {
+                    name: partial(self._bound_quantile, graph, column, share, most[column])
+                    for name, (column, share) in places.items()
+                },
+                n_threads=self._n_threads,
+            )
         found = {
-            f"{column}_{name}": _measure(self._facts.quantile(column, share), interval, n)
-            for column in most
-            for (name, share), interval in zip(QUANTILES.items(), intervals[column], strict=True)
+            name: _measure(self._facts.quantile(column, share), intervals[name], n)
+            for name, (column, share) in places.items()
         }
         for column, largest in most.items():
             mean, of_mean = self._facts.mean(column), known.get(f"{column}_mean")
@@ -363,24 +370,21 @@ class _Slice:
             found[f"{column}_max"] = Measure(self._facts.largest(column), n=n)  # no resample goes beyond it
         return found
 
-    def _bound_quantiles(self, graph: PairGraph, column: str, most: float) -> list[Interval | None]:
+    def _bound_quantile(self, graph: PairGraph, column: str, share: float, most: float) -> Interval | None:
         ordered, confidence = self._sample.ordered(column), self._settings.confidence
-        intervals = quantile_intervals(
+        interval = quantile_interval(
             graph,
             self._columns[column],
             ordered if self._weights is None else self._sample.weighted(column),
-            tuple(QUANTILES.values()),
+            share,
             confidence=confidence,
             most=most,
             around=partial(self._facts.around, column) if self._is_sample else None,
         )
-        if column == "gap":
-            return intervals
+        if interval is None or column == "gap":
+            return interval
         n_people = len(self._ranks) if self._person_weights is None else effective_size(self._person_weights)
-        return [
-            interval and allow_for_ranks(interval, self._facts.quantile(column, share), ordered, n_people, confidence)
-            for share, interval in zip(QUANTILES.values(), intervals, strict=True)
-        ]
+        return allow_for_ranks(interval, self._facts.quantile(column, share), ordered, n_people, confidence)
 
     def _measure_share(self, share: float, known: Contributions | None) -> Measure:
         """Bound a share by how the pairs it holds for are distributed over people."""

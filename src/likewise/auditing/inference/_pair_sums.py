@@ -51,33 +51,6 @@ def count_of_people(left: Rows, right: Rows, n_people: int, holds: NDArray[np.bo
     return counts
 
 
-def count_below(
-    left: Rows, right: Rows, n_people: int, values: Floats, limits: Floats
-) -> tuple[Rows, NDArray[np.int64]]:
-    """Count the pairs with values up to each of ascending limits: those that everybody is in, and all."""
-    counts: Rows
-    if len(left) <= MOST_INTERPRETED:
-        counts = np.stack([count_of_people(left, right, n_people, values <= limit) for limit in limits])
-    else:
-        # by the first limit that a value is up to; beyond all of them there is room as well
-        counts, of_right = np.zeros((2, len(limits) + 1, n_people), np.int32)
-        sides = ((left, counts), (right, of_right))
-        share_work(lambda side: _count_by_limit(values, limits, *sides[side]), range(2))
-        counts = counts[:-1]
-        counts += of_right[:-1]
-        np.cumsum(counts, axis=0, out=counts)
-    return counts, counts.sum(axis=1, dtype=np.int64) // 2
-
-
-@compiled
-def _count_by_limit(values: Any, limits: Any, rows: Any, counts: Any) -> None:
-    for pair in range(len(rows)):
-        place, value = np.uint64(0), values[pair]
-        for limit in limits:
-            place += np.uint64(limit < value)
-        counts[place, rows[pair]] += 1
-
-
 def add_chains(by_person: Floats, parts: Floats, left: Rows, right: Rows) -> float:
     """Return the sum over pairs of their own part times what each of their two people contributes besides."""
     if len(left) <= MOST_INTERPRETED:
