@@ -213,20 +213,21 @@ def add_to_transitions(
     combination, start, end = of_one >> COMBINATION, np.uint64(0), np.uint64(0)
     while end < n:
         start, other = end, of_other[end] >> COMBINATION
+        while end < n and of_other[end] >> COMBINATION == other:
+            end += ONE
+        if combination == other:
+            continue
         # all, and of these pairs in which the other one has less; masks instead of branches
         n_differ = n_less = n_flips = n_flips_less = total = total_less = np.int64(0)
-        while end < n and of_other[end] >> COMBINATION == other:
-            is_less, differs = -np.int64(apart[end] < 0), -np.int64(gaps[end] > TOLERANCE)
-            flips = -np.int64(((of_other[end] ^ of_one) & DECISION != 0) & (apart[end] != 0))
+        for k in range(start, end):
+            is_less, differs = -np.int64(apart[k] < 0), -np.int64(gaps[k] > TOLERANCE)
+            flips = -np.int64(((of_other[k] ^ of_one) & DECISION != 0) & (apart[k] != 0))
             n_differ -= differs
             n_less -= differs & is_less
             n_flips -= flips
             n_flips_less -= flips & is_less
-            total += fine[end] & differs
-            total_less += fine[end] & differs & is_less
-            end += ONE
-        if combination == other:
-            continue
+            total += fine[k] & differs
+            total_less += fine[k] & differs & is_less
         key = np.uint64(min(combination, other) * n_combinations + max(combination, other))
         side = np.uint64((combination > other) != low_is_better)  # 0 where the upper one has less
         rest = ONE - side
