@@ -17,7 +17,7 @@ from likewise._threads import share_calls, share_rows, share_work, take_rows
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
-from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
+from likewise.auditing.inference._sign_flips import adjust_p_values, flip_signs
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, of_people
 from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
@@ -327,23 +327,24 @@ def _test_transitions(
     from likewise.auditing.pairs._kernels import match_apart
 
     n_close = max(n_permutations, FLIPS_A_TEST * len(chosen) - 1)
+    is_many = len(transitions.gaps) > MOST_INTERPRETED
     found: dict[int, tuple[int, float]] = {}
 
     def test(number: int) -> None:
         random = np.random.default_rng([seed, number])
         lower, upper, n_people = _renumber_people(transitions, number, len(transitions.scores))
         order = random.permutation(len(lower))
-        apart = match_apart(lower, upper, order, n_people)
+        apart = match_apart(lower, upper, order, n_people, is_many=is_many)
         weights = transitions.weigh(number)
         gaps = transitions.gaps[transitions.span(number)][apart]
         gaps = gaps if weights is None else gaps * weights[apart]  # that of a pair stays, whoever has which score
         first, second = random.integers(2**62, size=2).tolist()
-        p_value = sign_flip_test(gaps, n_permutations=n_permutations, random_state=first)
+        p_value = flip_signs(gaps, n_permutations, first, is_many=is_many)
         if p_value <= SMALL and n_close > n_permutations:  # either is a p-value, so this choice of one is, too
-            p_value = sign_flip_test(gaps, n_permutations=n_close, random_state=second)
+            p_value = flip_signs(gaps, n_close, second, is_many=is_many)
         found[number] = len(apart), p_value
 
-    share_work(test, chosen.tolist(), n_threads=1 if len(transitions.gaps) <= MOST_INTERPRETED else None)
+    share_work(test, chosen.tolist(), n_threads=None if is_many else 1)
     return {number: found[number] for number in chosen.tolist()}
 
 

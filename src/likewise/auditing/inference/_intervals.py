@@ -478,8 +478,8 @@ def _places(share: float, n_trials: float, confidence: float, n_counting: float)
 
 def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) -> float:
     """Return how many independent trials the share of values below a limit is worth."""
-    for below in (values <= limit, values < limit):  # one of them may hold for all, where values repeat
-        found = graph.contribute_to_share(below)
+    for is_below in (np.less_equal, np.less):  # one of them may hold for all, where values repeat
+        found = graph.contribute_to_share(is_below(values, limit))
         if found.of_one > NOTHING:
             return count_trials(share, found)
     return max(graph.n_counting, 1.0)

@@ -13,7 +13,7 @@ from likewise._threads import share_rows, share_work
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
-MOST_ADDED: Final = 1 << 23  # levels that are added up at a time, on all threads together: 16 bytes each
+MOST_ADDED: Final = 1 << 23  # levels that are added up at a time, on all threads together: 8 bytes each, or 16
 MOST_INTERPRETED: Final = 100_000  # pairs: NumPy adds up fewer before a kernel is read from the disk
 
 
@@ -79,11 +79,12 @@ def add_to_levels(
         return np.bincount(low, times, n_levels), np.bincount(high, times, n_levels)
     # whole numbers are the same however they are added up, weights are not
     n_parts = 1 if times is not None else max(min(n_cores(), MOST_ADDED // max(n_levels, 1)), 1)
-    ends = np.zeros((n_parts, 2, n_levels))
+    weights: NDArray[Any] = np.ones(1, np.int32) if times is None else times
+    ends = np.zeros((n_parts, 2, n_levels), weights.dtype)
 
     def add(part: int) -> None:
         some = slice(part * len(left) // n_parts, (part + 1) * len(left) // n_parts)
-        _add_levels(place, left[some], right[some], np.ones(1) if times is None else times, *ends[part])
+        _add_levels(place, left[some], right[some], weights, *ends[part])
 
     share_work(add, range(n_parts))
     lows, highs = ends[0] if n_parts == 1 else ends.sum(axis=0)

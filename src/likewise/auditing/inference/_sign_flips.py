@@ -51,6 +51,11 @@ def sign_flip_test(signed_gaps: ArrayLike, *, n_permutations: int = 1999, random
     check_count("n_permutations", n_permutations, or_none=False)
     check_count("random_state", random_state)
     gaps = _as_numbers(signed_gaps, "The signed gaps")
+    return flip_signs(gaps, n_permutations, random_state, is_many=len(gaps) > MOST_INTERPRETED)
+
+
+def flip_signs(gaps: Floats, n_permutations: int, random_state: int | None, *, is_many: bool) -> float:
+    """Return the p-value of :func:`sign_flip_test`, in compiled code if there are many gaps, of this or other tests."""
     gaps = gaps[gaps != 0]  # whatever their sign, they add nothing
     filled = np.concatenate([gaps, np.zeros(-len(gaps) % AT_ONCE)]).reshape(-1, AT_ONCE)
     random = np.random.default_rng(random_state)
@@ -58,7 +63,7 @@ def sign_flip_test(signed_gaps: ArrayLike, *, n_permutations: int = 1999, random
     for start in range(0, len(filled), DRAWN_AT_ONCE):
         some = filled[start : start + DRAWN_AT_ONCE]
         words = random.integers(2**64, size=(len(some), -(-n_permutations // 8)), dtype=np.uint64)
-        _add_choices(some, words.view(np.uint8), sums, is_many=len(gaps) > MOST_INTERPRETED)
+        _add_choices(some, words.view(np.uint8), sums, is_many=is_many)
     as_far = np.abs(sums) >= abs(gaps.sum()) - ROUNDING * np.abs(gaps).sum()
     return float((1 + np.count_nonzero(as_far)) / (1 + n_permutations))
 

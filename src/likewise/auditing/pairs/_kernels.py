@@ -334,11 +334,19 @@ def _choose(left: Any, right: Any, order: Any, is_taken: Any, chosen: Any) -> An
 
 
 def match_apart(
-    left: NDArray[np.integer], right: NDArray[np.integer], order: NDArray[np.int64], n_people: int
+    left: NDArray[np.integer],
+    right: NDArray[np.integer],
+    order: NDArray[np.int64],
+    n_people: int,
+    *,
+    is_many: bool = False,
 ) -> NDArray[np.int64]:
-    """Return which pairs to take so that nobody is in two: in order, each unless one of the two was taken before."""
+    """Return which pairs to take so that nobody is in two: in order, each unless one of the two was taken before.
+
+    In compiled code if there are many pairs, with those of other choices.
+    """
     is_taken = np.zeros(n_people, np.bool_)
-    if len(left) > MOST_INTERPRETED:
+    if is_many or len(left) > MOST_INTERPRETED:
         chosen = np.empty(min(len(order), n_people // 2), np.int64)
         return chosen[: _choose(left, right, order, is_taken, chosen)]
     # pairs that come first for both of their people are taken at once; in random order a few rounds are enough
