@@ -38,7 +38,7 @@ class Kernel:
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Make a kernel of a function that makes no arrays; it runs without the interpreter's lock.
+    """Make a kernel of a function that neither makes arrays nor calls one that does; it runs without Python's lock.
 
     Numba then counts no references either. It would do so wherever one kernel calls another or takes an array out of a
     tuple, dozens of times a call; and all threads would count in the same place, at the pace of one.
@@ -57,7 +57,7 @@ def _dispatcher_of(function: FunctionType, *, makes_arrays: bool) -> Callable[..
     from numba import njit
 
     function.__qualname__ = f"{function.__qualname__}-{digest_of_sources(function)}"  # the name it is kept under
-    how = {"nogil": True, "_nrt": makes_arrays}
+    how = {"nogil": True, "_nrt": makes_arrays}  # the latter is numba's own, in all versions that we allow
     try:
         return njit(cache=True, **how)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no folder to write to, neither the package's nor the user's: every run compiles

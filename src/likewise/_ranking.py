@@ -88,7 +88,11 @@ def sort_keys(
 
 
 def sort_rows(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the rows in ascending order of their numbers, and the numbers in that order; equal ones as they come."""
+    """Return the rows in ascending order of their numbers, and the numbers in that order; equal ones as they come.
+
+    Numbers are finite floats, or unsigned of 64 bits.
+    """
+    values = np.ascontiguousarray(values)  # each thread that takes some would copy all
     if len(values) <= FEW:
         order = np.argsort(values, kind="stable")
         return order, values[order]

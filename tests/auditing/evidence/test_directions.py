@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, Policy, Roles, audit, load_dataset, mine_pairs
+from likewise.auditing.evidence import _directions
 from likewise.auditing.evidence._directions import measure_directions
+from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
 from likewise.auditing.inference._sign_flips import sign_flip_test
 from likewise.auditing.question._scores import Scores
+from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
 from likewise.record._internal import Direction
 from likewise.report import to_markdown
@@ -52,6 +55,18 @@ class Asked:
 
 def scores_of(values: NDArray[np.float64]) -> Scores:
     return Scores(values, "binary", decisions=(values >= 0.5).astype(np.int64), threshold=0.5)
+
+
+@pytest.mark.parametrize("most_interpreted", [MOST_INTERPRETED, -1])
+def test_pairs_that_the_scores_do_not_fit_are_refused(most_interpreted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_directions, "MOST_INTERPRETED", most_interpreted)
+    table = CodedTable(sensitive=[[0], [1], [1]])
+    one, far = np.array([0], np.int32), np.array([9], np.int32)
+    with pytest.raises(ScoreError, match="There are 3 scores, but the pairs point at 10 rows"):
+        Asked(table, Listed(one, far), scores_of(np.array([0.1, 0.5, 0.9]))).answer()
+    too_far = Scores(np.array([-1.7e308, 1.7e308, 0.0]), "regression")
+    with np.errstate(over="ignore"), pytest.raises(ScoreError, match="The signed gaps are NaN or infinite in 1 places"):
+        Asked(table, Listed(one, one + 1), too_far).answer()
 
 
 @st.composite

@@ -17,7 +17,7 @@ from likewise._threads import share_calls, share_rows, share_work, take_rows
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
-from likewise.auditing.inference._sign_flips import adjust_p_values, flip_signs
+from likewise.auditing.inference._sign_flips import adjust_p_values, check_finite, flip_signs
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, of_people
 from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
@@ -34,6 +34,7 @@ NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that canc
 SMALL: Final = 0.05  # p-values up to here are worth a closer look
 MOST_SHORT: Final = 181  # combinations: their transitions are numbered by two bytes, which NumPy sorts by radix
 MOST_NARROW: Final = 46_340  # the same by four bytes
+SHARED: Final = 64  # parts that transitions are added up in
 FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
 
 
@@ -159,7 +160,7 @@ class _Transitions:
 
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequence[str] | None) -> _Transitions:
-    numbers, combinations = number_combinations(table, columns)
+    values, (numbers, combinations) = of_people(pairs, scores.values), number_combinations(table, columns)
     n = len(combinations)
     narrow: type[Any] = np.int16 if n <= MOST_SHORT else np.int32 if n <= MOST_NARROW else np.int64
     short, no_direction = numbers.astype(narrow), n * n
@@ -175,10 +176,11 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
     if n_directed < len(kinds) or (kinds[1:] < kinds[:-1]).any():
         order = _sort_stably(kinds)[:n_directed]
         kinds = take_rows(kinds, order)
-    lower, upper, gaps = _orient(pairs, order, n_directed, short, scores)
+    lower, upper, gaps = _orient(pairs, order, n_directed, short, values, scores)
     del order
     starts = np.append(np.flatnonzero(np.diff(kinds, prepend=narrow(-1))), len(kinds))
     found, weights = kinds[starts[:-1]].tolist(), scores.weigh_pairs(lower, upper)
+    check_finite(gaps if weights is None else gaps * weights, "The signed gaps")  # scores are, and may be too far apart
     sums, reach, times = _add_spans(gaps, weights, starts)
     return _Transitions(
         lower,
@@ -200,11 +202,10 @@ def _sort_stably(numbers: NDArray[Any]) -> NDArray[Any]:
 
 
 def _orient(
-    pairs: Pairs, order: NDArray[Any], n_pairs: int, combination_of: NDArray[Any], scores: Scores
+    pairs: Pairs, order: NDArray[Any], n_pairs: int, combination_of: NDArray[Any], values: Floats, scores: Scores
 ) -> tuple[Rows, Rows, Floats]:
     """Return the people of pairs in an order, or as they are, lower combinations first, and the signed gaps."""
     lower, upper, gaps = np.empty(n_pairs, pairs.left.dtype), np.empty(n_pairs, pairs.left.dtype), np.empty(n_pairs)
-    values = of_people(pairs, scores.values)
     how = combination_of, values, float(scores.sign), float(scores.scale)
 
     def orient(part: slice) -> None:
@@ -253,7 +254,9 @@ def _add_spans(gaps: Floats, weights: Floats | None, starts: NDArray[np.int64]) 
     sizes = np.diff(starts)
     if len(gaps) > MOST_INTERPRETED:
         sums, times = np.zeros((3, len(sizes))), np.ones(1) if weights is None else weights
-        share_work(lambda at: _add_span(gaps, times, starts[at], starts[at + 1], sums[:, at]), range(len(sizes)))
+        at_once = -(-len(sizes) // SHARED)
+        firsts = range(0, len(sizes), max(at_once, 1))
+        share_work(lambda first: _add_some(gaps, times, starts[first : first + at_once + 1], sums[:, first:]), firsts)
         return sums
     numbers, once = np.repeat(np.arange(len(sizes)), sizes), np.ones(len(gaps))
     amounts = (one if weights is None else one * weights for one in (gaps, np.abs(gaps), once))
@@ -261,14 +264,16 @@ def _add_spans(gaps: Floats, weights: Floats | None, starts: NDArray[np.int64]) 
 
 
 @compiled
-def _add_span(gaps: Any, weights: Any, start: Any, stop: Any, sums: Any) -> None:
-    last, total, reach, times = len(weights) - 1, 0.0, 0.0, 0.0
-    for pair in range(start, stop):
-        weight = weights[min(pair, last)]
-        total += gaps[pair] * weight
-        reach += abs(gaps[pair]) * weight
-        times += weight
-    sums[0], sums[1], sums[2] = total, reach, times
+def _add_some(gaps: Any, weights: Any, starts: Any, sums: Any) -> None:
+    last = len(weights) - 1
+    for span in range(len(starts) - 1):
+        total, reach, times = 0.0, 0.0, 0.0
+        for pair in range(starts[span], starts[span + 1]):
+            weight = weights[min(pair, last)]
+            total += gaps[pair] * weight
+            reach += abs(gaps[pair]) * weight
+            times += weight
+        sums[0, span], sums[1, span], sums[2, span] = total, reach, times
 
 
 def _describe(transitions: _Transitions, number: int) -> Direction:

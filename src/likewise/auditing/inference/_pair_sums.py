@@ -80,7 +80,7 @@ def add_to_levels(
     # whole numbers are the same however they are added up, weights are not
     n_parts = 1 if times is not None else max(min(n_cores(), MOST_ADDED // max(n_levels, 1)), 1)
     weights: NDArray[Any] = np.ones(1, np.int32) if times is None else times
-    ends = np.zeros((n_parts, 2, n_levels), weights.dtype)
+    ends = np.zeros((n_parts, 2, n_levels), np.int32 if times is None else np.float64)
 
     def add(part: int) -> None:
         some = slice(part * len(left) // n_parts, (part + 1) * len(left) // n_parts)

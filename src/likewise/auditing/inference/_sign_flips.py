@@ -51,12 +51,13 @@ def sign_flip_test(signed_gaps: ArrayLike, *, n_permutations: int = 1999, random
     check_count("n_permutations", n_permutations, or_none=False)
     check_count("random_state", random_state)
     gaps = _as_numbers(signed_gaps, "The signed gaps")
-    return flip_signs(gaps, n_permutations, random_state, is_many=len(gaps) > MOST_INTERPRETED)
+    return flip_signs(gaps, n_permutations, random_state)
 
 
-def flip_signs(gaps: Floats, n_permutations: int, random_state: int | None, *, is_many: bool) -> float:
+def flip_signs(gaps: Floats, n_permutations: int, random_state: int | None, *, is_many: bool = False) -> float:
     """Return the p-value of :func:`sign_flip_test`, in compiled code if there are many gaps, of this or other tests."""
     gaps = gaps[gaps != 0]  # whatever their sign, they add nothing
+    is_many = is_many or len(gaps) > MOST_INTERPRETED
     filled = np.concatenate([gaps, np.zeros(-len(gaps) % AT_ONCE)]).reshape(-1, AT_ONCE)
     random = np.random.default_rng(random_state)
     sums = np.zeros(n_permutations)
@@ -126,6 +127,11 @@ def _as_numbers(given: ArrayLike, what: str) -> Floats:
         raise ScoreError(f"{what} are not numbers. Give one number per pair.") from None
     if values.ndim != 1:
         raise ScoreError(f"{what} have shape {values.shape}. Give a list of numbers.")
+    check_finite(values, what)
+    return values
+
+
+def check_finite(values: Floats, what: str) -> None:
+    """Refuse numbers that are none, or too large to be told."""
     if not np.isfinite(values).all():
         raise ScoreError(f"{what} are NaN or infinite in {np.count_nonzero(~np.isfinite(values)):,} places.")
-    return values

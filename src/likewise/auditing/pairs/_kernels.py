@@ -210,7 +210,7 @@ def add_to_transitions(
     Others with the same combination mostly come one after the other, and are added up first.
     """
     low_is_better, n_combinations, _ = how
-    combination, start, end = of_one >> COMBINATION, np.uint64(0), np.uint64(0)
+    combination, end = of_one >> COMBINATION, np.uint64(0)
     while end < n:
         start, other = end, of_other[end] >> COMBINATION
         while end < n and of_other[end] >> COMBINATION == other:
