@@ -37,7 +37,7 @@ from mining import describe_machine, store
 HERE: Final = Path(__file__).parent
 THREADS: Final = ((1, 16), (8, 4, 2))  # the ends first, as time may run out; of the larger table the ends only
 MOST_TIMES: Final = 3  # as often is work done, and the quickest time taken, unless it takes
-LONG: Final = 12.0  # seconds in all: memory that is touched for the first time takes longer
+LONG: Final = 12.0  # seconds in all: so that an audit of a million rows is done more than once
 SIZES: Final = (1_000_000, 3_000_000)
 HUGE: Final = 10_000_000
 GROWTH: Final = 5  # times as long as for the first size, where that is not known yet
