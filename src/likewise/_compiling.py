@@ -57,7 +57,7 @@ def _dispatcher_of(function: FunctionType, *, makes_arrays: bool) -> Callable[..
     from numba import njit
 
     function.__qualname__ = f"{function.__qualname__}-{digest_of_sources(function)}"  # the name it is kept under
-    how = {"nogil": True, "_nrt": makes_arrays}  # the latter is numba's own, in all versions that we allow
+    how = {"nogil": True, "_nrt": makes_arrays}  # the latter is not documented; numba 0.60 and 0.68 have it
     try:
         return njit(cache=True, **how)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no folder to write to, neither the package's nor the user's: every run compiles
