@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from queue import SimpleQueue
 from threading import Condition, Lock, Thread
@@ -134,6 +135,22 @@ def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | N
 
     share_work(call, range(len(names)), n_threads=n_threads)
     return {name: found[name] for name in names}
+
+
+def make_ahead(make: Callable[[int], Found], parts: Iterable[int], n_ahead: int) -> Iterator[Found]:
+    """Yield what is made of each part, in order; that of the next ``n_ahead`` is made while one is used."""
+    waiting = deque(parts)
+    if not n_ahead or len(waiting) <= 1:
+        yield from map(make, waiting)
+        return
+    pool, asked = ThreadPoolExecutor(n_ahead + 1), deque[Future[Found]]()
+    try:
+        while waiting or asked:
+            while waiting and len(asked) <= n_ahead:
+                asked.append(pool.submit(make, waiting.popleft()))
+            yield asked.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def cut_rows(n_rows: int) -> list[slice]:

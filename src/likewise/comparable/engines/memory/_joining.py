@@ -6,6 +6,7 @@ going along both at a time.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,12 +25,12 @@ from likewise.comparable.engines.memory._search import (
     PLACES,
     ZERO,
     Asked,
+    Room,
     Tests,
     leap_ahead,
     test_spans,
 )
 
-FEWEST_SPANS: Final = 1024
 AT_ONCE: Final = 512  # buckets whose neighbours a thread looks up
 FEWEST_WEIGHED: Final = 1 << 18  # places: fewer are gone through before it matters which thread has most to do
 LONG: Final = 8  # places in a run, on average: of shorter ones all take about as long
@@ -63,7 +64,7 @@ class Joined(NamedTuple):
     def _place_at(self, step: int) -> int:
         if step == self.n_steps:
             return len(self.buckets.order)
-        run = int(np.searchsorted(self.steps, step, side="right")) - 1
+        run = bisect_right(self.steps, step) - 1  # NumPy would let go of Python's lock, and wait for it
         (place, stop), (before, end) = (
             self.buckets.run_start[run : run + 2].tolist(),
             self.steps[run : run + 2].tolist(),
@@ -144,32 +145,38 @@ def _find_beyond(
 
 
 def find_pairs(
-    nodes: Nodes, joined: Joined, tests: Tests, part: slice, most: tuple[int, int], *, called: int
+    nodes: Nodes, joined: Joined, tests: Tests, part: slice, most_spans: int, room: Room, *, called: int
 ) -> Pairs | None:
     """Find the pairs of the nodes at some places of the order with those at later ones or in neighbouring cells.
 
     Returns first ones, how many second ones each has, and all of these, called by node, name or place; a node may be
-    the first one several times. None, if there may be more spans or are more pairs than ``most``, and more than one
-    place to ask for.
+    the first one several times. The latter stay in the room. None, if there may be more spans than ``most_spans`` or
+    are more pairs than there is room for, and more than one place to ask for.
     """
     index = joined.buckets
     runs = index.run_start, index.run_combination, index.first_run, index.first_bucket, joined.beyond
-    most = most if part.stop - part.start > 1 else (len(index.run_start), len(nodes.key))
-    is_all, pairs = _find(tests, nodes.words, nodes.window, runs, index.splits, part.start, part.stop, most, called)
+    if part.stop - part.start <= 1:
+        most_spans, room = len(index.run_start), Room(len(nodes.key))
+    asked = part.start, part.stop, most_spans
+    is_all, room.spans, pairs = _find(
+        tests, nodes.words, nodes.window, runs, index.splits, asked, room.spans, room.found, called
+    )
     return pairs if is_all else None
 
 
 @compiled_with_arrays
 def _find(
-    tests: Any, words: Any, windows: Any, runs: Any, splits: Any, start: Any, stop: Any, most: Any, called: Any
-) -> tuple[Any, Any]:
-    """Return whether all pairs of some places were found, and these."""
-    most_spans, most_pairs = most
+    tests: Any, words: Any, windows: Any, runs: Any, splits: Any, asked: Any, room: Any, found: Any, called: Any
+) -> tuple[Any, Any, Any]:
+    """Return whether all pairs of some places were found, the room for spans, and these pairs."""
+    start, stop, most_spans = asked
     (placed, is_placed), there = tests.laid, tests.places[0][start:stop]
-    fits, window, spans = _join_runs(tests, runs, start, there, windows, splits, most_spans)
+    n_spans, window, room = _join_runs(tests, runs, start, there, windows, splits, most_spans, room)
+    spans = room[: max(n_spans, 0)]
     rows = np.arange(start, stop).astype(np.int32) if is_placed else there
-    counts, found = test_spans(tests, Asked(placed, rows, NO_FLOORS), window, spans, most_pairs, called)
-    return fits and len(counts) == len(spans), (*_take_firsts(words, there, spans, counts, start, called), found)
+    counts, seconds = test_spans(tests, Asked(placed, rows, NO_FLOORS), window, spans, found, called)
+    is_all = n_spans >= 0 and len(counts) == len(spans)
+    return is_all, room, (*_take_firsts(words, there, spans, counts, start, called), seconds)
 
 
 @compiled_with_arrays
@@ -219,12 +226,12 @@ def _last_up_to(starts: Any, place: Any) -> Any:
 
 @compiled_with_arrays
 def _join_runs(
-    tests: Any, runs: Any, first_place: Any, nodes_there: Any, windows: Any, splits: Any, most: Any
+    tests: Any, runs: Any, first_place: Any, nodes_there: Any, windows: Any, splits: Any, most: Any, spans: Any
 ) -> tuple[Any, Any, Any]:
     """Go through the runs of a part of the order and, for each, through those its nodes may have partners in.
 
-    Returns whether there is room for all spans, each node's window, and the spans: rows of (start and end in the order,
-    signature, place in the part), as for queries.
+    Returns how many spans there are, or -1 for more than ``most``, each node's window, and the spans in the room given,
+    or in more: rows of (start and end in the order, signature, place in the part), as for queries.
     """
     run_start, run_combination, first_run, first_bucket, beyond = runs
     combinations, order, rule = tests.combinations, tests.places[0], tests.rule
@@ -235,7 +242,6 @@ def _join_runs(
     window = np.empty((len(nodes_there), 2), np.int32)
     for q in range(len(nodes_there)):
         window[q, 0], window[q, 1] = windows[nodes_there[q], 0], windows[nodes_there[q], 1]
-    spans = np.empty((FEWEST_SPANS + 2 * (end_place - first_place), 4), np.int32)
     n_spans = 0
     while run < len(run_start) - 1 and run_start[run] < end_place:
         while first_run[bucket + 1] <= run:
@@ -257,7 +263,7 @@ def _join_runs(
                     if n_alike:
                         continue
                 if n_spans + end - start > most:
-                    return False, window, spans[:0]
+                    return -1, window, spans
                 if n_spans + end - start > len(spans):
                     longer = np.empty((2 * (n_spans + end - start), 4), np.int32)
                     for s in range(n_spans):  # an assignment of slices takes seconds to compile
@@ -274,4 +280,4 @@ def _join_runs(
                     spans[n_spans, 2], spans[n_spans, 3] = signature, q
                     n_spans += order[at] <= window[q, 1]
         run += 1
-    return True, window, spans[:n_spans]
+    return n_spans, window, spans

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from heapq import heappop, heappush
 from queue import SimpleQueue
+from threading import Condition, Lock, Thread, current_thread
 from typing import Any, Final
 
 from likewise.comparable.engines._problem import Found
 
 MOST: Final = 1 << 14  # queries in a part
-LAST: Final = 1 << 12  # the last parts are shorter, so that all threads end at about the same time
+LAST: Final = 1 << 10  # the last parts are shorter, so that all threads end at about the same time
 SHORT: Final = 1 << 18  # queries that are answered so soon that more than a few parts take longer to hand out
 STEADY: Final = 64
 
@@ -44,47 +44,123 @@ def answer_in_parts(
             yield slice(0, n_queries), at_once
             return
         length.refuse(n_queries, is_half=False)
-    pool = ThreadPoolExecutor(n_threads)
-    done: SimpleQueue[tuple[slice, bool, Future[Any]]] = SimpleQueue()
-    halves: list[tuple[int, int]] = []  # to be asked before all others, those that come first before the rest
+    asked = _Asked(answer, n_queries, length, (in_flight(n_threads), n_heavy), is_lone)
     ready: dict[int, tuple[slice, Found]] = {}  # answers, by where their parts start
-
-    def ask(part: slice, is_half: bool) -> None:
-        pool.submit(answer, part).add_done_callback(lambda future: done.put((part, is_half, future)))
-
-    n_asked = n_under_way = n_lone = n_given = 0
+    threads = [Thread(target=asked.answer_all, name=f"likewise-search-{k}", daemon=True) for k in range(n_threads)]
+    n_given = 0
     try:
+        for thread in threads if n_queries else ():
+            thread.start()
         while n_given < n_queries:
-            while halves or n_asked < n_queries:
-                is_half = len(halves) > 0
-                part = slice(*halves[0]) if is_half else slice(n_asked, n_asked + length.next(n_queries - n_asked))
-                is_full = n_under_way + len(ready) >= in_flight(n_threads)
-                if n_under_way and (is_full or (n_lone >= n_heavy and is_lone(part))):
-                    break
-                if is_half:
-                    heappop(halves)
-                else:
-                    n_asked = part.stop
-                ask(part, is_half)
-                n_under_way, n_lone = n_under_way + 1, n_lone + is_lone(part)
-            if done.empty() and (n_given in ready if in_order else ready):
-                given = ready.pop(n_given) if in_order else ready.popitem()[1]
-                n_given, n_lone = n_given + given[0].stop - given[0].start, n_lone - is_lone(given[0])
-                yield given
+            if in_order and n_given not in ready:
+                given = asked.wait()
+                ready[given[0].start] = given
                 del given  # each is held once
                 continue
-            part, is_half, future = done.get()
-            n_under_way, found = n_under_way - 1, future.result()
-            if found is None:
-                length.refuse(part.stop - part.start, is_half=is_half)
-                for half in cut_in_halves(part):
-                    heappush(halves, half)
-            else:
-                length.confirm()
-                ready[part.start] = part, found
-            del future, found
+            given = ready.pop(n_given) if in_order else asked.wait()
+            n_given += given[0].stop - given[0].start
+            asked.hand_out(given[0])
+            yield given
+            del given
     finally:
-        pool.shutdown(cancel_futures=True)
+        asked.end()
+        for thread in threads:
+            if thread.ident is not None and thread is not current_thread():  # whoever collects it may be one of them
+                thread.join()
+
+
+class _Asked:
+    """What is asked, and how far its answers are: each thread takes the next part by itself, as soon as there is room.
+
+    Were parts handed out by the one who asks, sixteen threads would wait for that one.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[slice], Any],
+        n_queries: int,
+        length: _Length,
+        most: tuple[int, int],
+        is_lone: Callable[[slice], bool],
+    ) -> None:
+        self._answer, self._n_queries, self._length, self._is_lone = answer, n_queries, length, is_lone
+        self._most, self._most_lone = most
+        self._n_asked = self._n_under_way = self._n_held = self._n_lone = 0  # held: under way, or answered and waiting
+        self._halves: list[tuple[int, int]] = []  # to be asked before all others, those that come first before the rest
+        self._is_over, self._changed = False, Condition(Lock())
+        self._done: SimpleQueue[tuple[slice, Any] | BaseException] = SimpleQueue()
+
+    def answer_all(self) -> None:
+        """Answer one part after the other until none is left."""
+        try:
+            while (taken := self._take()) is not None:
+                part, is_half = taken
+                found = self._answer(part)
+                self._settle(part, is_answered=found is not None, is_half=is_half)
+                if found is not None:
+                    self._done.put((part, found))
+                del found
+        except BaseException as error:  # who asked raises it
+            self.end()
+            self._done.put(error)
+
+    def wait(self) -> tuple[slice, Any]:
+        """Return the next answer, as soon as there is one."""
+        done = self._done.get()
+        if isinstance(done, BaseException):
+            raise done
+        return done
+
+    def hand_out(self, part: slice) -> None:
+        """Note that the answer to a part is not kept any longer."""
+        with self._changed:
+            self._n_held -= 1
+            self._n_lone -= self._is_lone(part)
+            self._changed.notify()
+
+    def end(self) -> None:
+        """Ask nothing more."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    def _take(self) -> tuple[slice, bool] | None:
+        """Take the next part, once there is room for its answer, and whether it is a half; None, if none is left."""
+        with self._changed:
+            while not self._is_over:
+                is_half = len(self._halves) > 0
+                if is_half or self._n_asked < self._n_queries:
+                    stop = self._n_asked + self._length.next(self._n_queries - self._n_asked)
+                    part = slice(*self._halves[0]) if is_half else slice(self._n_asked, stop)
+                    is_lone = self._is_lone(part)
+                    is_full = self._n_held >= self._most or (is_lone and self._n_lone >= self._most_lone)
+                    if not is_full or not self._n_under_way:  # else all would wait for each other
+                        if is_half:
+                            heappop(self._halves)
+                        else:
+                            self._n_asked = stop
+                        self._n_under_way, self._n_held = self._n_under_way + 1, self._n_held + 1
+                        self._n_lone += is_lone
+                        return part, is_half
+                elif not self._n_under_way:
+                    return None
+                self._changed.wait()
+        return None
+
+    def _settle(self, part: slice, *, is_answered: bool, is_half: bool) -> None:
+        """Note that a part has been answered, or cut it in halves."""
+        with self._changed:
+            self._n_under_way -= 1
+            if is_answered:
+                self._length.confirm()
+            else:
+                self._n_held -= 1
+                self._length.refuse(part.stop - part.start, is_half=is_half)
+                for half in cut_in_halves(part):
+                    heappush(self._halves, half)
+                self._changed.notify()
+            if not self._n_under_way and not self._halves and self._n_asked == self._n_queries:
+                self._changed.notify_all()  # there is nothing to wait for
 
 
 def cut_in_halves(part: slice) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -5,7 +5,9 @@ The budget says how much of everything may be in memory at a time, in bytes at m
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import parameter
 from likewise._memory import give_memory_back, n_cores
+from likewise._threads import make_ahead
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._columns import span_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
@@ -29,6 +32,7 @@ from likewise.comparable.engines.memory._search import (
     NONE,
     PLACES,
     SENSITIVE,
+    Room,
     Rule,
     find_partners,
     prepare_tests,
@@ -47,6 +51,7 @@ MOST_LOOKED_UP: Final = 1 << 24  # runs of nodes that the queries of one part ma
 LEAST: Final = 64_000_000  # what a search may take in any case
 A_THREAD: Final = 4_000_000
 FEWEST_PAIRS: Final = 1 << 12
+MANY_THREADS: Final = 4  # fewer are busy with one index at a time, which takes less memory
 # bytes
 IN_ANSWER: Final = 16  # of a pair that is found, copied and named
 IN_LIST: Final = 12  # of a pair while all are put in order
@@ -69,6 +74,7 @@ class Budget:
     most_signatures: int  # in an index
     most_placed: int  # signatures in an index that also has the words of its nodes
     n_threads: int
+    n_ahead: int  # indexes of one signature that are built while another is gone through
     n_heavy: int  # answers under way at a time that may each name every node there is
     chunk: int  # pairs in an answer
     looked_up: int  # runs that the queries of one part may lead to, each as often as it does
@@ -99,10 +105,13 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     quarter = rest // 4
     n_threads = max(min(n_cores(), quarter // A_THREAD), 1)
     n_in_flight = in_flight(n_threads) + 1  # with the one that is handed out
+    of_placed = of_place + 8 * packed.nodes.words.shape[1]
+    placed_index = (OF_BUILDING + of_placed) * n_nodes
     return Budget(
         most_signatures=max(n_places // max(n_nodes, 1), 1),
-        most_placed=for_index // ((of_place + 8 * packed.nodes.words.shape[1]) * max(n_nodes, 1)),
+        most_placed=for_index // (of_placed * max(n_nodes, 1)),
         n_threads=n_threads,
+        n_ahead=int(n_threads >= MANY_THREADS and 2 * placed_index <= for_index),
         n_heavy=max(quarter // max(heavy, 1), 1),
         chunk=min(max(quarter // (IN_ANSWER * n_in_flight), FEWEST_PAIRS), CHUNK),
         looked_up=min(quarter // (OF_RUN * n_threads), MOST_LOOKED_UP),
@@ -177,6 +186,7 @@ class PairSearch:
         self.budget = share_memory(problem, packed, self.plan, allowed)
         self._n_combinations = len(problem.combinations)
         self._within = problem.n_right is None
+        self._rooms: deque[Room] = deque()
         self.rule = Rule(SENSITIVE[problem.sensitive_differs], problem.max_changes)
 
     def pairs(self) -> Iterator[tuple[Rows, Rows]]:
@@ -191,10 +201,9 @@ class PairSearch:
         It is the last question that can be asked: what it does not need is let go.
         """
         self.packed = _keep_for_indexes(self.packed, self.plan)
-        n_indexes = len(self.plan.kept)
+        n_indexes = n_left = len(self.plan.kept)
         give_memory_back(self.packed.n_nodes)  # of packing
-        for signature in range(n_indexes):
-            joined = self._join(signature, signature + 1)
+        for joined in self._joined(1):
 
             def visit_some(firsts: Any, counts: Any, seconds: Any, people: Rows = joined.buckets.order) -> Found:
                 return visit(Bunch(firsts, counts, seconds, people))
@@ -202,7 +211,8 @@ class PairSearch:
             n_done, n_steps = 0, joined.n_steps
             for part, made in self._go_through(joined, PLACES, visit_some):
                 n_done += part.stop - part.start
-                yield (signature + n_done / n_steps) / n_indexes, made
+                yield 1 - (n_left - n_done / n_steps) / n_indexes, made
+            n_left -= 1
             del joined, visit_some  # not two at a time
 
     def partners(self, queries: Nodes, *, only_above: bool) -> Iterator[tuple[slice, Answer]]:
@@ -254,16 +264,17 @@ class PairSearch:
             index = self.index_of(signature)
 
             def answer(part: slice, index: Index = index) -> tuple[Found] | None:
-                found = find_partners(packed.nodes, index, self.rule, queries[part], self.budget.chunk)
-                return None if found is None else (visit(queries[part], *found),)
+                with self._room() as room:
+                    found = find_partners(packed.nodes, index, self.rule, queries[part], room)
+                    return None if found is None else (visit(queries[part], *found),)
 
             yield from (made for _, (made,) in self.answer_in_parts(answer, index, len(queries), in_order=False))
             del index, answer  # not two at a time
 
     def _joined(self, at_once: int) -> Iterator[Joined]:
         """Build the buckets of some signatures at a time, to go through all of them."""
-        for start in range(0, len(self.plan.kept), at_once):
-            yield self._join(start, start + at_once)
+        starts, n_ahead = range(0, len(self.plan.kept), at_once), self.budget.n_ahead if at_once == 1 else 0
+        yield from make_ahead(lambda start: self._join(start, start + at_once), starts, n_ahead)
 
     def _join(self, start: int, stop: int) -> Joined:
         return join_buckets(self.packed.nodes, self._build(start, stop, is_asked=False))
@@ -303,12 +314,13 @@ class PairSearch:
     ) -> Iterator[tuple[slice, Found]]:
         """Make something of the pairs in joined buckets, in parts of about equal work; yield the steps done, and it."""
         tests = prepare_tests(self.packed.nodes, joined.buckets, self.rule)
-        most = self.budget.looked_up, self.budget.chunk
+        most_spans = self.budget.looked_up
 
         def answer(part: slice) -> tuple[Found] | None:
             places = joined.places(part)
-            found = find_pairs(self.packed.nodes, joined, tests, places, most, called=called)
-            return None if found is None else (make(*found),)
+            with self._room() as room:
+                found = find_pairs(self.packed.nodes, joined, tests, places, most_spans, room, called=called)
+                return None if found is None else (make(*found),)
 
         def is_lone(part: slice) -> bool:
             places = joined.places(part)
@@ -318,19 +330,30 @@ class PairSearch:
         answers = answer_in_parts(answer, *how, in_order=in_order, grain=joined.grain, is_lone=is_lone)
         yield from ((part, made) for part, (made,) in answers)
 
+    @contextmanager
+    def _room(self) -> Iterator[Room]:
+        """Lend room to a thread; what is found there has to be made something of before the room is given back."""
+        try:
+            room = self._rooms.pop()
+        except IndexError:  # as many threads have some as there are
+            room = Room(self.budget.chunk)
+        yield room
+        self._rooms.append(room)
+
     def _partners_in(self, index: Index, queries: Nodes, only_above: bool) -> Iterator[tuple[slice, Answer]]:
-        nodes, chunk = self.packed.nodes, self.budget.chunk
+        nodes = self.packed.nodes
 
         def answer(part: slice) -> Answer | None:
             by_node = np.argsort(queries[part])
             ordered = queries[part][by_node]
-            found = find_partners(nodes, index, self.rule, ordered, chunk, only_above=only_above, called=NAMES)
-            if found is None:
-                return None
-            counts, names = found
-            ends = np.cumsum(counts)
-            sort_segments(ends - counts, ends, names)
-            return reorder(by_node, counts, names)
+            with self._room() as room:
+                found = find_partners(nodes, index, self.rule, ordered, room, only_above=only_above, called=NAMES)
+                if found is None:
+                    return None
+                counts, names = found
+                ends = np.cumsum(counts)
+                sort_segments(ends - counts, ends, names)
+                return reorder(by_node, counts, names)
 
         return self.answer_in_parts(answer, index, len(queries))
 

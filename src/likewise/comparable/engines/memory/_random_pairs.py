@@ -24,6 +24,7 @@ from likewise.comparable.engines.memory._search import (
     Asked,
     Windows,
     find_windows,
+    make_room,
     prepare_tests,
     test_spans,
 )
@@ -177,6 +178,6 @@ def _look_at(search: PairSearch, index: Index, drawn: Any, offsets: Any) -> Pair
     aimed = np.column_stack([place, place + 1, spans[at, 2], draws]).astype(np.int32)  # spans of one place each
     asked = Asked(nodes.words, drawn, NO_FLOORS)
     tests = prepare_tests(nodes, index, search.rule)
-    counts, other = test_spans(tests, asked, window[of_draw], aimed, len(drawn), NAMES)
+    counts, other = test_spans(tests, asked, window[of_draw], aimed, make_room(len(drawn) + 1), NAMES)
     one = (nodes.words[drawn[counts > 0], 0] & LOW).astype(np.int32)
     return (np.minimum(one, other), np.maximum(one, other)) if search.packed.is_within else (one, other)

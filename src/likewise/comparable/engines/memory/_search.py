@@ -45,6 +45,7 @@ BYTES_OF_BITS = np.uint64(0x0F0F0F0F0F0F0F0F)
 BYTES = np.uint64(0x0101010101010101)
 TOP_BYTE = np.uint64(56)
 MOST_RUNS_A_QUERY = 1024
+FEWEST_SPANS: Final = 1024  # that there is room for
 
 
 @compiled
@@ -174,18 +175,17 @@ def _find_spans(
 
 @compiled_with_arrays
 def _sift_spans(
-    asked: Any, laid: Any, firsts: Any, order: Any, window: Any, spans: Any, if_one: Any, if_any: Any, most: Any
+    asked: Any, laid: Any, firsts: Any, order: Any, window: Any, spans: Any, if_one: Any, if_any: Any, found: Any
 ) -> tuple[Any, Any]:
-    """Test the nodes of spans by what tells most apart: how many are left in each, and their places.
+    """Test the nodes of spans by what tells most apart: how many are left in each, and their places in ``found``.
 
-    No counts, if more than ``most``. The loop has no branch that cannot be foretold, and few enough numbers to stay in
+    No counts, if they fill it. The loop has no branch that cannot be foretold, and few enough numbers to stay in
     registers: this is where the time goes.
     """
     (words, rows, _), (placed, is_placed) = asked, laid
     discrete_at, near_at, low_at, guard_1, fill_1, near_guard_1 = firsts
     counts = np.zeros(len(spans), np.int64)
-    found = np.empty(most + 1, np.int32)  # most of it never touched, and so never given any memory
-    n_found, n_most = np.uint64(0), np.uint64(most)  # unsigned: others are tested for counting from the end
+    n_found, n_most = np.uint64(0), np.uint64(len(found) - 1)  # unsigned: others are tested for counting from the end
     for s in range(len(spans)):
         q, n_before = spans[s, 3], n_found
         query, last = rows[q], window[q, 1]
@@ -329,17 +329,30 @@ def lone_blocks(nodes: Nodes, index: Index) -> NDArray[np.uint64]:
 
 
 @compiled_with_arrays
-def test_spans(tests: Any, asked: Any, window: Any, spans: Any, most: Any, called: Any) -> tuple[Any, Any]:
+def test_spans(tests: Any, asked: Any, window: Any, spans: Any, found: Any, called: Any) -> tuple[Any, Any]:
     """Test all that is in spans: how many partners each has, and all of them, called by node, name or place.
 
-    No counts, if more than ``most`` were left by the first test. Partners are the front of an array for that many.
+    No counts, if the first test left more than there is room for. Partners are the front of that room.
     """
     order, laid = tests.places[0], tests.laid
-    sifted = _sift_spans(asked, laid, tests.firsts, order, window, spans, tests.if_one, tests.if_any, most)
+    sifted = _sift_spans(asked, laid, tests.firsts, order, window, spans, tests.if_one, tests.if_any, found)
     tested = spans[: len(sifted[0])]
     how = tests.guards, tests.combinations, tests.places, tests.rule
     n_found = _test_sifted(asked, laid, how, tested, sifted, called)
     return sifted[0], sifted[1][:n_found]
+
+
+class Room:
+    """Where a thread writes what it finds: memory that is taken and given back for each part keeps others waiting."""
+
+    def __init__(self, most_pairs: int) -> None:
+        self.found, self.spans = make_room(most_pairs + 1), np.empty((FEWEST_SPANS, 4), np.int32)
+
+
+@compiled_with_arrays
+def make_room(n: Any) -> Any:
+    """Return an array that is given no memory before it is written to; for NumPy's, large pages would be cleared."""
+    return np.empty(n, np.int32)
 
 
 def find_partners(
@@ -347,21 +360,22 @@ def find_partners(
     index: Index,
     rule: Rule,
     queries: Any,
-    most: int,
+    room: Room,
     *,
     only_above: bool = False,
     called: int = NODES,
 ) -> tuple[Any, Any] | None:
     """Find the partners of some (ascending) queries: how many each has, and all of them, called by node or name.
 
-    Only those with higher names, if asked. None, if there are more than ``most`` and more than one query to ask
-    separately.
+    Only those with higher names, if asked. The latter stay in the room. None, if there are more than that has room for,
+    and more than one query to ask separately.
     """
     floors = (nodes.words[queries, 0] & LOW).astype(np.int64) if only_above else NO_FLOORS
     window, spans, starts = find_windows(nodes, index, rule, queries, only_after=False)
-    most = most if len(queries) > 1 else len(nodes.key) * len(index.kept)  # as often may a partner pass the first test
+    if len(queries) <= 1:
+        room = Room(len(nodes.key) * len(index.kept))  # as often may a partner pass the first test
     asked = Asked(nodes.words, queries, floors)
-    counts, found = test_spans(prepare_tests(nodes, index, rule), asked, window, spans, most, called)
+    counts, found = test_spans(prepare_tests(nodes, index, rule), asked, window, spans, room.found, called)
     if len(counts) < len(spans):
         return None
     return _sum_by_query(counts, starts), found
