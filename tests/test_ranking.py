@@ -13,7 +13,7 @@ import pytest
 
 from likewise import _ranking, _threads
 from likewise._ranking import rank_many, rank_numbers, sort_numbers, sort_rows
-from likewise._threads import share_calls, share_rows, share_work
+from likewise._threads import make_ahead, share_calls, share_rows, share_work
 
 
 @pytest.mark.parametrize("n_cores", [1, 3, 16])
@@ -123,6 +123,48 @@ def test_work_is_done_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyP
     done = np.zeros(50)
     share_work(lambda part: done.__setitem__(part, 1), range(50))
     assert done.all()
+
+
+@pytest.mark.parametrize("n_ahead", [0, 1, 2])
+def test_what_is_made_ahead_comes_in_order_and_is_bounded(n_ahead: int) -> None:
+    made: list[int] = []
+
+    def make(part: int) -> int:
+        made.append(part)
+        return part
+
+    for n_used, part in enumerate(make_ahead(make, range(6), n_ahead)):
+        assert part == n_used
+        assert len(made) <= n_used + 1 + n_ahead
+    assert sorted(made) == [*range(6)]
+
+
+@pytest.mark.parametrize("n_ahead", [0, 1])
+def test_after_an_error_nothing_more_is_made_ahead(n_ahead: int) -> None:
+    made: list[int] = []
+
+    def make(part: int) -> int:
+        made.append(part)
+        if part == 2:
+            raise ValueError("the third")
+        return part
+
+    used = []
+    with pytest.raises(ValueError, match="the third"):
+        used.extend(make_ahead(make, range(9), n_ahead))
+    assert used == [0, 1]
+    assert len(made) <= 3 + n_ahead
+
+
+def test_what_is_made_ahead_is_kept_once() -> None:
+    class Large:
+        pass
+
+    parts = make_ahead(lambda part: Large(), range(4), 1)
+    for part in parts:
+        kept = weakref.ref(part)
+        del part
+        assert kept() is None
 
 
 def test_an_interrupt_is_raised_whatever_helpers_raise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,6 +234,12 @@ def test_an_error_in_a_part_is_raised_and_nothing_is_asked_after_it(in_order: bo
     assert len(asked) == n_asked
 
 
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_query_that_is_never_answered_is_reported(n_threads: int) -> None:
+    with pytest.raises(AssertionError, match="was not answered"):
+        list(_parts.answer_in_parts(lambda part: None, 1 << 20, 1 << 20, n_threads, 4))
+
+
 def test_a_search_that_is_given_up_stops() -> None:
     at_work: set[int] = set()
     most_at_work = 0

@@ -17,7 +17,7 @@ from tests.sizes import sized, some_of
 from likewise import CodedTable, Comparability, _ranking, _threads, count_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._internal import visit_pairs
 from likewise.comparable.engines import _columns
-from likewise.comparable.engines.memory import _buckets, _exhaustive, _index, _joining, _queries
+from likewise.comparable.engines.memory import _buckets, _exhaustive, _index, _joining, _parts, _queries
 from likewise.comparable.engines.memory._ordering import sort_segments
 
 
@@ -92,18 +92,24 @@ def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any])
     check()
 
 
-def test_one_index_is_in_memory_at_a_time(planned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("n_threads", "most"), [(2, 1), (5, 2)])  # many threads build the next one meanwhile
+def test_few_indexes_are_in_memory_at_a_time(
+    n_threads: int, most: int, planned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     planned(0, 0, True)
+    monkeypatch.setattr(_queries, "n_cores", lambda: n_threads)
     random = np.random.default_rng(0)
     columns: dict[str, Any] = {"discrete": random.integers(0, 3, (500, 4)), "continuous": random.random((500, 1))}
     people = CodedTable(sensitive=random.integers(0, 2, (500, 1)), **columns)
     rule = Comparability(max_discrete_changes=1, max_continuous_shift=0.2)
-    built = list[Any]()
+    built, under_way = list[Any](), list[int]()
 
     def note(*args: Any, **how: Any) -> Any:
-        assert all(index() is None for index in built)
+        under_way.append(1)
+        assert len(under_way) + sum(index() is not None for index in built) <= most
         index = _index.build_index(*args, **how)
         built.append(ref(index.order))
+        under_way.pop()
         return index
 
     monkeypatch.setattr(_queries, "build_index", note)
@@ -128,11 +134,12 @@ def test_somebody_comparable_to_all_is_found_under_each_signature(monkeypatch: p
 def test_work_on_many_threads_changes_no_answer(
     few_slots: int, planned: Any, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    for module in (_threads, _ranking):
+    for module in (_threads, _ranking, _queries):
         monkeypatch.setattr(module, "n_cores", lambda: 5)
     monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)
     monkeypatch.setattr(_ranking, "SAMPLED", 1)
     monkeypatch.setattr(_columns, "FEW_SLOTS", few_slots)
+    monkeypatch.setattr(_parts, "MOST", 4)
 
     @settings(max_examples=sized(24, 400))
     @given(cases, st.sampled_from(PLANS))
@@ -140,6 +147,7 @@ def test_work_on_many_threads_changes_no_answer(
         planned(*plan)
         assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
         assert sum(map(len, iter_pairs(*case.question))) == len(case.expected)
+        assert rows_visited(case) == case.expected.tolist()
         assert count_pairs(*case.question).counts == case.expected_counts
 
     check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from likewise._checks import check_count
 from likewise._compiling import compiled
 from likewise._random import STEP, Keys, stir
 from likewise._ranking import sort_numbers
-from likewise._threads import share_rows, share_work, threads_for
+from likewise._threads import share_calls, share_rows, share_work, threads_for
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
@@ -188,7 +189,8 @@ class KeptPairs:
         if self._n <= self.most:
             return
         first, last, n_below = self._find_last()
-        near = np.concatenate([keys[(keys >= np.uint64(first)) & (keys <= np.uint64(last))] for keys in self._keys])
+        calls = {place: partial(_between, keys, first, last) for place, keys in enumerate(self._keys)}
+        near = np.concatenate([*share_calls(calls, n_threads=threads_for(self._n)).values()])
         self._drop_above(np.partition(near, self.most - n_below - 1)[self.most - n_below - 1])
         if self._n > self.most:  # two pairs with one key, about never
             keys, left, right = self._joined()
@@ -227,6 +229,10 @@ class KeptPairs:
         for column in columns:
             del column[n_groups:]
         self._n = sum(map(len, self._keys))
+
+
+def _between(keys: Keys, first: int, last: int) -> Keys:
+    return keys[(keys >= np.uint64(first)) & (keys <= np.uint64(last))]
 
 
 @compiled

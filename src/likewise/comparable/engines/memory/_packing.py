@@ -99,7 +99,9 @@ class PackedTable:
 
     def rows_of_nodes(self) -> NDArray[np.int32]:
         """The row of each node, where each has one of its own."""
-        return (self.nodes.words[:, 0] & LOW).astype(np.int32)
+        rows = np.empty(self.n_nodes, np.int32)
+        share_rows(lambda part: _read_names(self.nodes.words[part], rows[part]), self.n_nodes)
+        return rows
 
     @property
     def n_near(self) -> int:
@@ -130,6 +132,12 @@ class PackedTable:
 def _read_combination(words: Any, combination: Any) -> None:
     for node in range(len(words)):
         combination[node] = words[node, 0] >> HALF
+
+
+@compiled
+def _read_names(words: Any, names: Any) -> None:
+    for node in range(len(words)):
+        names[node] = words[node, 0] & LOW
 
 
 @compiled
