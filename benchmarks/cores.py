@@ -6,6 +6,7 @@ Run it on a quiet machine with as many cores as are of interest::
     python benchmarks/cores.py --seconds 180         # what is left after so long is not measured
     python benchmarks/cores.py --huge                # audit 10M rows on all cores instead
     python benchmarks/cores.py --machine             # also what the machine itself allows, as rows of the same table
+    python benchmarks/cores.py --copies              # the same work once on each core, side by side: a second table
     python benchmarks/cores.py --profile             # phases on one core and on all, and what runs on one thread
     python benchmarks/cores.py --report              # only write the table anew
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -48,6 +50,8 @@ WORKS: Final = {
     "audit": "Auditing all pairs, no intervals",
     "audit, 200 resamples": "Auditing all pairs, 200 resamples",
 }
+
+COPIES: Final = "copies"  # in the name of a work: as many processes as threads, each with a table and a core of its own
 
 Cells = dict[str, dict[str, Any]]
 
@@ -104,7 +108,9 @@ def main() -> None:
     if options.profile:
         profile_all(options)
         return
-    if not options.report:
+    if options.copies:
+        measure_copies(options, results, path)
+    elif not options.report:
         measure_all(options, results, path)
     write_report(results, path.with_suffix(".md"))
     print(path.with_suffix(".md").read_text())
@@ -130,6 +136,43 @@ def measure_all(options: argparse.Namespace, results: dict[str, Any], path: Path
         store(results, path)
         print(f"{n_rows:,} rows, {work}, {n_threads}: {found['wall_s']} s, {found['peak_mb']} MB", flush=True)
     os.sched_setaffinity(0, cores)
+
+
+def measure_copies(options: argparse.Namespace, results: dict[str, Any], path: Path) -> None:
+    """Do the same work on one core, then on each core side by side: nothing is shared, and nobody waits."""
+    warm_up()
+    cores, process = sorted(os.sched_getaffinity(0)), multiprocessing.get_context("spawn")
+    together, done = process.Barrier(len(cores)), process.SimpleQueue()
+    how = options.works, together, done
+    copies = [process.Process(target=work_alone, args=(core, core == cores[0], *how)) for core in cores]
+    for copy in copies:
+        copy.start()
+    for work in options.works:
+        for n_copies in (1, len(cores)):
+            found = [done.get() for _ in range(n_copies)]
+            wall, cpu = (sum(one[place] for one in found) for place in (0, 1))
+            cell = {"rows": SIZES[0], "work": f"{work}; {COPIES}", "threads": n_copies}
+            times = {"wall_s": round(wall / n_copies, 3), "cpu_s": round(cpu, 3)}
+            results["cells"][key_of(SIZES[0], cell["work"], n_copies)] = cell | times
+            store(results, path)
+            print(f"{work}, {n_copies} side by side: {times['wall_s']} s", flush=True)
+    for copy in copies:
+        copy.join()
+
+
+def work_alone(core: int, is_first: bool, works: list[str], together: Any, done: Any) -> None:
+    """Do each work on one core: the first copy alone, then all at the same time."""
+    os.sched_setaffinity(0, [core])
+    pa.set_cpu_count(1)
+    jobs = prepare(SIZES[0])
+    for work in works:
+        jobs[work]()
+        for is_at_work in (is_first, True):
+            together.wait()
+            if is_at_work:
+                cpu, wall = time.process_time(), time.perf_counter()
+                jobs[work]()
+                done.put((time.perf_counter() - wall, time.process_time() - cpu))
 
 
 def warm_up() -> None:
@@ -190,15 +233,35 @@ def write_report(results: dict[str, Any], path: Path) -> None:
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     titles = WORKS | TITLES
-    places = {work: place for place, work in enumerate(titles)}
-    for cell in sorted(cells.values(), key=lambda cell: (places[cell["work"]], cell["rows"], cell["threads"])):
+    lines += write_rows(cells, titles)
+    copies = {f"{work}; {COPIES}": title for work, title in WORKS.items()}
+    if any(cell["work"] in copies for cell in cells.values()):
+        lines += [
+            "",
+            "The same work on one thread, alone and once on each core at the same time: processes that share nothing",
+            "and never wait. Seconds are their mean; efficiency is what one alone takes by that.",
+            "",
+            "| work | rows | copies | wall s | CPU s | peak MB | efficiency |",
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+            *write_rows(cells, copies),
+        ]
+    path.write_text("\n".join([*lines, ""]))
+
+
+def write_rows(cells: Cells, titles: dict[str, str]) -> list[str]:
+    """Write the rows of some works; copies of a work are as efficient as one of them is slower than one alone."""
+    places, lines = {work: place for place, work in enumerate(titles)}, []
+    known = [cell for cell in cells.values() if cell["work"] in titles]
+    for cell in sorted(known, key=lambda cell: (places[cell["work"]], cell["rows"], cell["threads"])):
         alone = cells.get(key_of(cell["rows"], cell["work"], 1))
-        share = "" if alone is None else f"{alone['wall_s'] / cell['threads'] / cell['wall_s']:.0%}"
+        times = 1 if COPIES in cell["work"] else cell["threads"]
+        share = "" if alone is None else f"{alone['wall_s'] / times / cell['wall_s']:.0%}"
+        peak = f"{cell['peak_mb']:,.0f}" if "peak_mb" in cell else ""
         lines.append(
             f"| {titles[cell['work']]} | {cell['rows']:,} | {cell['threads']} | {cell['wall_s']:.2f} | "
-            f"{cell['cpu_s']:.2f} | {cell['peak_mb']:,.0f} | {share} |"
+            f"{cell['cpu_s']:.2f} | {peak} | {share} |"
         )
-    path.write_text("\n".join([*lines, ""]))
+    return lines
 
 
 def read_arguments() -> argparse.Namespace:
@@ -208,6 +271,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=3_600.0, help="after which nothing more is started")
     parser.add_argument("--huge", action="store_true", help="audit 10M rows on all cores, and nothing else")
     parser.add_argument("--machine", action="store_true", help="also measure what the machine itself allows")
+    parser.add_argument("--copies", action="store_true", help="measure copies side by side, one on each core")
     parser.add_argument("--profile", action="store_true", help="print phases, and what runs on one thread, at 1M rows")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     return parser.parse_args()
