@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapreplace
 from typing import Any
 
 import numpy as np
@@ -306,10 +307,9 @@ def spread_of(counts: NDArray[np.int64]) -> float:
 
 def balance_blocks(spreads: Sequence[float], n_blocks: int) -> list[int]:
     """Assign columns to blocks of about equal total entropy; return the block of each column."""
-    totals, n_columns, block_of = [0.0] * n_blocks, [0] * n_blocks, [0] * len(spreads)
+    thinnest, block_of = [(0, 0.0, block) for block in range(n_blocks)], [0] * len(spreads)
     for column in sorted(range(len(spreads)), key=lambda i: -spreads[i]):
-        thinnest = min(range(n_blocks), key=lambda block: (n_columns[block] > 0, totals[block]))
-        block_of[column] = thinnest
-        totals[thinnest] += spreads[column]
-        n_columns[thinnest] += 1
+        _, total, block = thinnest[0]  # one without columns, as long as there is any
+        block_of[column] = block
+        heapreplace(thinnest, (1, total + spreads[column], block))
     return block_of

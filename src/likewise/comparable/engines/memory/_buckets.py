@@ -15,21 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled_with_arrays
-from likewise.comparable.engines._columns import balance_blocks, spread_of
+from likewise.comparable.engines._columns import balance_blocks
 from likewise.comparable.engines.memory._packing import PackedTable, Words
 
-SMALL: Final = 2_000  # with so few nodes any plan will do
+SMALL: Final = 500  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
 MOST_BLOCKS: Final = 64  # a set of blocks is kept as the bits of a word
-MOST_TOLD_APART: Final = 1 << 12  # codes of a column, where its entropy is estimated
+NODES_FOR_SPREADS: Final = 500
+CODE_BITS: Final = 12  # of a column, by which its entropy is estimated
 NO_BLOCK: Final = -1  # of a column that nodes are not bucketed by
 MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many runs
-# relative costs, in nanoseconds on one machine; only their ratios matter
-BUILD: Final = 60.0
-OWN: Final = 5.0
-HASHED: Final = 60.0
-RUN: Final = 20.0
-TEST: Final = 5.0
+# Costs in nanoseconds on one machine, of which only the ratios matter: the least squares of the shares by which they
+# miss the seconds of every plan for the five data sets. Those of queries are from an earlier machine.
+BUILD_ONE: Final = 200_000.0  # a signature's buckets, however few its nodes
+BUILD: Final = 85.0  # a node in its bucket, compared with none
+BEYOND: Final = (0.0, 110.0, 170.0)  # many buckets of neighbouring cells: by how many columns have cells
+RUN: Final = 4.0  # a run of another combination that a node may have partners in
+MOST_RUNS: Final = 12  # in a bucket, as far as that matters: most combinations are rare
+TEST: Final = 4.0
+BUILD_ASKED: Final = 60.0
+ASK: Final = 60.0
+RUN_ASKED: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,48 +96,73 @@ def _draw_up(
 
 def _larger_blocks(packed: PackedTable, max_changes: int, most_signatures: int) -> list[list[int]]:
     """Cut the discrete columns into fewer blocks, each about as telling as the others."""
-    words = packed.nodes.words[:: max(1, len(packed.nodes.words) // 1_000)].view(np.int64)
-    spreads = []
-    for word, mask in packed.fields:
-        shift = (int(mask) & -int(mask)).bit_length() - 1
-        codes = (words[:, word] >> shift) & min(int(mask) >> shift, MOST_TOLD_APART - 1)
-        spreads.append(spread_of(np.bincount(codes)))
+    spreads = np.empty(len(packed.fields))
+    _measure_spreads(packed.nodes.words, max(1, packed.n_nodes // NODES_FOR_SPREADS), _fields_of(packed), spreads)
     partitions = []
     for n_blocks in (max_changes + more for more in (1, 2, 3, 5, 8)):
         if n_blocks >= min(len(spreads), MOST_BLOCKS + 1) or comb(n_blocks, max_changes) > most_signatures:
             break
-        partitions.append(balance_blocks(spreads, n_blocks))
+        partitions.append(balance_blocks(spreads.tolist(), n_blocks))
     return partitions
+
+
+def _fields_of(packed: PackedTable) -> Words:
+    """Return the word of each field and its mask there."""
+    return np.array(packed.fields, np.uint64).reshape(-1, 2)
+
+
+@compiled_with_arrays
+def _measure_spreads(words: Any, step: Any, fields: Any, spreads: Any) -> None:
+    """Write the entropy of each field, of its lowest bits, among every so many nodes."""
+    counts, n = np.empty(1 << CODE_BITS, np.int64), (len(words) + step - 1) // step
+    for column in range(len(fields)):
+        word, mask, shift = np.int64(fields[column, 0]), fields[column, 1], np.uint64(0)
+        while not (mask >> shift) & np.uint64(1):
+            shift += np.uint64(1)
+        mask = (mask >> shift) & np.uint64((1 << CODE_BITS) - 1)
+        counts[: np.int64(mask) + 1] = 0
+        for node in range(0, len(words), step):
+            counts[(words[node, word] >> shift) & mask] += 1
+        spreads[column] = np.log(max(n, 1))
+        for code in range(np.int64(mask) + 1):
+            if counts[code]:
+                spreads[column] -= counts[code] / n * np.log(counts[code])
 
 
 def _cheapest(
     packed: PackedTable, partitions: list[list[int]], max_changes: int, sensitive_differs: str
 ) -> tuple[list[int], int, bool]:
-    random = np.random.default_rng(0)
     left_nodes, right_nodes = packed.nodes_of(packed.left_node_of), packed.nodes_of(packed.right_node_of)
     # one sampled pair then stands for about a tenth of the work of building one signature's buckets
-    n_sampled = 32 + int((packed.n_nodes / 2) ** 0.5)
-    left, right = random.choice(left_nodes, n_sampled), random.choice(right_nodes, n_sampled)
-    fields = np.array([[word, mask] for word, mask in packed.fields], np.uint64).reshape(-1, 2)
-    no_cell = np.empty(0, np.int32)
-    sampled = np.concatenate([left, right])
-    cells = [packed.cells_of(i, sampled) if i < packed.n_near else no_cell for i in (0, 1, 2)]
+    n_sampled = 32 + int((packed.n_nodes / 6) ** 0.5)
+    random = np.random.default_rng(0)
+    left, right = (nodes.take(random.integers(len(nodes), size=n_sampled)) for nodes in (left_nodes, right_nodes))
+    cells = np.zeros((2, 2, n_sampled), np.int32)  # by column and side; one cell, where there is no such column
+    for i in range(1, min(packed.n_near, 3)):
+        cells[i - 1] = packed.cells_of(i, np.concatenate([left, right])).reshape(2, -1)
     # each pair of sampled nodes is tested as often as there are signatures that leave out what it differs in
     n_blocks = [max(partition, default=NO_BLOCK) + 1 for partition in partitions]
     n_left_out = [min(max_changes, m) for m in n_blocks]
     times = np.array([_count_signatures(m, n) for m, n in zip(n_blocks, n_left_out, strict=True)], np.float64)
+    tests = np.zeros((len(partitions), 3, 2))
     block_of = np.array(partitions, np.int64).reshape(len(partitions), -1)
-    tests = _count_tests(packed.nodes.words[sampled], packed.nodes.key[sampled], *cells, fields, block_of, times)
-    n_tests = (tests * (len(left_nodes) * len(right_nodes) / n_sampled**2)).tolist()
+    nodes = packed.nodes
+    _count_tests(nodes.words, nodes.key, nodes.window, left, right, cells, _fields_of(packed), block_of, times, tests)
+    n_both = len(left_nodes) * len(right_nodes) / (2 if packed.is_within else 1)
+    n_tests = (tests * (n_both / n_sampled**2)).tolist()
     best, cheapest = (partitions[0], 0, False), np.inf
     n_combinations = len(packed.nodes.combinations)
     may_split = sensitive_differs != "none" and 1 < n_combinations <= MOST_COMBINATIONS
     for i, n_signatures in enumerate(map(comb, n_blocks, n_left_out)):
         for n_cells in range(max(1, min(3, packed.n_near))):
+            of_cells = BEYOND[n_cells] * (n_blocks[i] + 1) / (n_blocks[i] + 3)  # few blocks leave few buckets
             for splits in (False, True) if may_split else (False,):
-                look_up = OWN if n_cells == 0 and packed.is_within else HASHED * 3**n_cells
-                look_up += RUN * 2**n_cells * (min(n_combinations, 4) if splits else 1)
-                cost = n_signatures * (len(right_nodes) * BUILD + len(left_nodes) * look_up)
+                if packed.is_within:
+                    of_node = BUILD + of_cells + RUN * (min(n_combinations, MOST_RUNS) - 1) * splits
+                    cost = n_signatures * (BUILD_ONE + len(left_nodes) * of_node)
+                else:
+                    of_query = ASK * 3**n_cells + RUN_ASKED * 2**n_cells * (min(n_combinations, 4) if splits else 1)
+                    cost = n_signatures * (len(right_nodes) * BUILD_ASKED + len(left_nodes) * of_query)
                 cost += n_tests[i][n_cells][splits] * TEST
                 if cost < cheapest:
                     best, cheapest = (partitions[i], n_cells, splits), cost
@@ -149,38 +180,41 @@ def _count_signatures(n_blocks: int, n_left_out: int) -> list[int]:
 def _count_tests(
     words: Any,
     key: Any,
-    sweep_cell: Any,
-    first_cell: Any,
-    second_cell: Any,
+    window: Any,
+    left: Any,
+    right: Any,
+    cells: Any,
     fields: Any,
     block_of: Any,
     times: Any,
-) -> Any:
+    tests: Any,
+) -> None:
     """Count, for each partition, number of cells and splitting or not, how many tests the sampled pairs would cost."""
-    tests = np.zeros((len(block_of), 3, 2))
-    n_sampled = len(key) // 2
-    for a in range(n_sampled):
-        for b in range(n_sampled, 2 * n_sampled):
-            if key[a] != key[b]:
+    differ = np.empty(len(fields), np.int64)
+    for i in range(len(left)):
+        for j in range(len(right)):
+            a, b = left[i], right[j]
+            if key[a] != key[b] or b < window[a, 0] or b > window[a, 1]:
                 continue
-            if len(sweep_cell) and abs(sweep_cell[a] - sweep_cell[b]) > 1:
-                continue
-            near_first = len(first_cell) == 0 or abs(first_cell[a] - first_cell[b]) <= 1
-            near_second = len(second_cell) == 0 or abs(second_cell[a] - second_cell[b]) <= 1
+            n_differ = 0
+            for column in range(len(fields)):
+                differ[n_differ] = column
+                word = np.int64(fields[column, 0])
+                n_differ += (words[a, word] ^ words[b, word]) & fields[column, 1] != np.uint64(0)
+            near_first = abs(cells[0, 0, i] - cells[0, 1, j]) <= 1
+            near_both = near_first and abs(cells[1, 0, i] - cells[1, 1, j]) <= 1
             same = words[a, 0] >> np.uint64(32) == words[b, 0] >> np.uint64(32)
-            for i in range(len(block_of)):
+            for partition in range(len(block_of)):
                 differing, n_differing = np.uint64(0), 0
-                for column in range(len(fields)):
-                    word, block = np.int64(fields[column, 0]), block_of[i, column]
-                    if block >= 0 and (words[a, word] ^ words[b, word]) & fields[column, 1] != np.uint64(0):
+                for k in range(n_differ):
+                    block = block_of[partition, differ[k]]
+                    if block >= 0:
                         n_differing += (differing >> np.uint64(block)) & np.uint64(1) == np.uint64(0)
                         differing |= np.uint64(1) << np.uint64(block)
-                        if times[i, n_differing] == 0:  # no signature leaves out so many
+                        if times[partition, n_differing] == 0:  # no signature leaves out so many
                             break
-                n = times[i, n_differing]
-                for n_cells in range(3):
-                    if (n_cells < 1 or near_first) and (n_cells < 2 or near_second):
-                        tests[i, n_cells, 0] += n
-                        if not same:
-                            tests[i, n_cells, 1] += n
-    return tests
+                n = times[partition, n_differing]
+                for n_cells in range(1 + near_first + near_both):
+                    tests[partition, n_cells, 0] += n
+                    if not same:
+                        tests[partition, n_cells, 1] += n
