@@ -17,8 +17,8 @@ from tests.sizes import sized, some_of
 from likewise import CodedTable, Comparability, _ranking, _threads, count_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._internal import visit_pairs
 from likewise.comparable.engines import _columns
-from likewise.comparable.engines.memory import _buckets, _exhaustive, _index, _joining, _parts, _queries
-from likewise.comparable.engines.memory._ordering import sort_segments
+from likewise.comparable.engines.memory import _buckets, _exhaustive, _index, _joining, _ordering, _parts, _queries
+from likewise.comparable.engines.memory._ordering import order_pairs, sort_segments
 
 
 @pytest.fixture(autouse=True)
@@ -270,3 +270,21 @@ def test_segments_are_sorted_each_by_itself(largest: int) -> None:
     expected = np.concatenate([np.sort(values[end - n : end]) for end, n in zip(ends, counts, strict=True)])
     sort_segments(ends - counts, ends, values)
     assert np.array_equal(values, expected)
+
+
+@pytest.mark.parametrize(("few", "many"), [(1 << 18, 1 << 21), (-1, 1 << 21), (-1, -1)])
+@pytest.mark.parametrize("n_rows", [3, 60, 3_000])  # all rows have many pairs, some have, or none
+def test_pairs_are_put_in_order_however_many(few: int, many: int, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ordering, "FEW", few)
+    monkeypatch.setattr(_ordering, "MANY", many)
+    random = np.random.default_rng(0)
+    one, other = (n_rows * random.random((2, 2_000)) ** 2).astype(np.int32)
+    found = np.minimum(one, other), np.maximum(one, other)
+    for cuts in ([], [2_000], [900, 2_000]):
+        parts = [tuple(side[start:stop] for side in found) for start, stop in zip([0, *cuts], cuts, strict=False)]
+        left, right = (side[: max(cuts, default=0)] for side in found)
+        order = np.lexsort((right, left))
+        lefts, rights = order_pairs(parts, n_rows)
+        assert np.array_equal(lefts, left[order])
+        assert np.array_equal(rights, right[order])
+        assert not parts  # what they took is free again

@@ -9,17 +9,54 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise.comparable._pairs import Rows
+from likewise.comparable.engines._problem import join_chunks
 
+FEW: Final = 1 << 18  # pairs, of which two orders stay in the cache
+MANY: Final = 1 << 21
+SHORT: Final = 24  # numbers that are sorted before digits would be counted
 SORTED_AT_ONCE: Final = 1 << 15  # numbers of several segments, which fit into the cache; a longer one goes by itself
 DIGIT_BITS: Final = 11
 N_DIGITS: Final = 1 << DIGIT_BITS
 
 
 def order_pairs(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
-    """Order the pairs within one table by left row, then right row, emptying the list of parts.
+    """Order the pairs within one table by left row, then right row, emptying the list of parts."""
+    n_pairs = sum(len(left) for left, _ in parts)
+    if n_pairs <= FEW:
+        lefts, rights, by_right = (np.empty(n_pairs, np.int32) for _ in range(3))
+        _order_few(*join_chunks(parts), np.zeros((2, n_rows), np.int32), lefts, rights, by_right)
+        return lefts, rights
+    return _order_many(parts, n_rows) if n_pairs > MANY else _order_both(parts, n_rows)
 
-    They are sorted by right row first and then by left row, which keeps the order of the right ones.
-    """
+
+@compiled
+def _order_few(left: Any, right: Any, starts: Any, lefts: Any, rights: Any, by_right: Any) -> None:
+    """Sort pairs by right row, and then by left row, which keeps the order of the right ones: all in one call."""
+    of_left, of_right = starts[0], starts[1]
+    for k in range(len(left)):
+        of_left[left[k]] += 1
+        of_right[right[k]] += 1
+    n_left, n_right = np.int32(0), np.int32(0)
+    for row in range(len(of_left)):
+        of_left[row], n_left = n_left, n_left + of_left[row]
+        of_right[row], n_right = n_right, n_right + of_right[row]
+    for k in range(len(left)):
+        to = np.uint32(of_right[right[k]])  # unsigned: others are tested for counting from the end
+        by_right[to] = left[k]
+        of_right[right[k]] = to + 1
+    start = np.uint32(0)
+    for row in range(len(of_left)):
+        end = np.uint32(of_right[row])
+        for k in range(start, end):
+            own = np.uint32(by_right[k])
+            to = np.uint32(of_left[own])
+            lefts[to], rights[to] = own, row
+            of_left[own] = to + 1
+        start = end
+
+
+def _order_both(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
+    """Sort pairs in the same way, in less memory."""
     of_left, of_right = np.zeros(n_rows + 1, np.int64), np.zeros(n_rows + 1, np.int64)
     for left, right in parts:
         _count_both(left, right, of_left, of_right)
@@ -35,6 +72,23 @@ def order_pairs(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows
     _scatter_rows(of_right, by_right, of_left[:-1].copy(), rights)
     _repeat_rows(of_left, by_right)
     return by_right, rights
+
+
+def _order_many(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
+    """Put pairs, too many for the cache, where their left row has room; then sort those of each row, side by side."""
+    starts = np.zeros(n_rows + 1, np.int64)
+    for left, _ in parts:
+        add_counts(starts[1:], left)
+    _sum_up(starts)
+    lefts, rights = (np.empty(int(starts[-1]), np.int32) for _ in range(2))
+    filled = starts[:-1].copy()
+    while parts:
+        _scatter(*parts.pop(), filled, rights)
+    is_long = np.zeros(n_rows, np.bool_)
+    _sort_short(starts, lefts, rights, is_long)
+    if is_long.any():
+        sort_segments(starts[:-1][is_long], starts[1:][is_long], rights)
+    return lefts, rights
 
 
 def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[np.int64], Rows]:
@@ -80,6 +134,22 @@ def _repeat_rows(starts: Any, rows: Any) -> None:
     for row in range(len(starts) - 1):
         for k in range(starts[row], starts[row + 1]):
             rows[k] = row
+
+
+@compiled
+def _sort_short(starts: Any, lefts: Any, rights: Any, is_long: Any) -> None:
+    """Write the left row of each pair, and sort the right ones of each row but of those with many."""
+    for row in range(len(is_long)):
+        start, end = starts[row], starts[row + 1]
+        is_long[row] = end - start > SHORT
+        for place in range(start, end):
+            lefts[place] = row
+        for place in range(start + 1, start if is_long[row] else end):
+            right, to = rights[place], place
+            while to > start and rights[to - 1] > right:
+                rights[to] = rights[to - 1]
+                to -= 1
+            rights[to] = right
 
 
 @compiled
