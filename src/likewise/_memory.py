@@ -96,8 +96,14 @@ def _free_in_groups() -> Iterator[int]:
 
 
 def _read(path: Path) -> str:
+    text = b""
     try:
-        with open(path, "rb", buffering=0) as file:  # a search of a small table takes hardly longer than Path.read_text
-            return file.read().decode()
+        file = os.open(path, os.O_RDONLY)  # a search of a small table takes hardly longer than Path.read_text
+        try:
+            while some := os.read(file, 1 << 16):
+                text += some
+        finally:
+            os.close(file)
     except OSError:
         return ""
+    return text.decode()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import rank_and_count
-from likewise._threads import cut_rows, share_rows, share_work, take_rows
+from likewise._threads import cut_rows, share_rows, share_work
 from likewise.comparable._limits import Nearness
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers apart
@@ -96,32 +96,24 @@ def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray
     """
     column = np.ascontiguousarray(column)
     parts, ranks = cut_rows(len(column)), np.empty(len(column), np.int32)
-    tables, are_used = np.empty((len(parts), FEW_SLOTS)), np.zeros((len(parts), FEW_SLOTS), np.bool_)
-    are_few = np.zeros(len(parts), np.bool_)
-
-    def place(i: int) -> None:
-        are_few[i] = _place_values(column[parts[i]], tables[i], are_used[i], ranks[parts[i]])
-
-    share_work(place, range(len(parts)))
-    if not are_few.all():  # many values: sorting is quicker
-        return rank_and_count(column)
-    values = np.unique(tables[are_used])
-    counts = np.zeros((len(parts), len(values)), np.int64)
+    found, counts = (np.empty((len(parts), FEW_SLOTS // 2), kind) for kind in (np.float64, np.int32))
+    n_found = [0] * len(parts)
 
     def number(i: int) -> None:
-        rank_of = np.zeros(FEW_SLOTS, np.int32)
-        rank_of[are_used[i]] = np.searchsorted(values, tables[i, are_used[i]])
-        look_up(rank_of, ranks[parts[i]], ranks[parts[i]])
-        _count_codes(ranks[parts[i]], counts[i])
+        slots = np.full(FEW_SLOTS, -1, np.int32)
+        n_found[i] = _number_values(column[parts[i]], slots, found[i], counts[i], ranks[parts[i]])
 
     share_work(number, range(len(parts)))
-    return ranks, values, np.append(0, np.cumsum(counts.sum(axis=0))).astype(np.int32)
-
-
-@compiled
-def _count_codes(codes: Any, counts: Any) -> None:
-    for code in codes:
-        counts[code] += 1
+    if min(n_found) < 0:  # many values: sorting is quicker
+        return rank_and_count(column)
+    some = [found[i, :n] for i, n in enumerate(n_found)]
+    values = np.sort(some[0]) if len(parts) == 1 else np.unique(np.concatenate(some))
+    rank_of = [np.searchsorted(values, numbered).astype(np.int32) for numbered in some]
+    share_work(lambda i: look_up(rank_of[i], ranks[parts[i]], ranks[parts[i]]), range(len(parts)))
+    below = np.zeros(len(values) + 1, np.int32)
+    for i, n in enumerate(n_found):
+        below[1:][rank_of[i]] += counts[i, :n]
+    return ranks, values, np.cumsum(below, dtype=np.int32)
 
 
 @compiled
@@ -132,21 +124,25 @@ def look_up(numbers: Any, codes: Any, found: Any) -> None:
 
 
 @compiled
-def _place_values(column: Any, table: Any, is_used: Any, slots: Any) -> Any:
-    """Find each value's slot in a hash table; say whether that did not fill it too much."""
-    mask, n_free = np.uint64(len(table) - 1), len(table) // 2
+def _number_values(column: Any, slots: Any, found: Any, counts: Any, numbers: Any) -> Any:
+    """Number the values of a column in order of first appearance; return how many there are, or -1 for too many."""
+    mask, n_found = np.uint64(len(slots) - 1), np.int32(0)
     for row in range(len(column)):
         value = column[row] + 0.0  # -0.0 and 0.0 are one value, but not one bit pattern
         slot = mix(ZERO, np.float64(value).view(np.uint64)) & mask
-        while is_used[slot] and table[slot] != value:
+        number = slots[slot]
+        while number >= 0 and found[np.uint32(number)] != value:
             slot = (slot + ONE) & mask
-        if not is_used[slot]:
-            if n_free == 0:
-                return False
-            is_used[slot], table[slot] = True, value
-            n_free -= 1
-        slots[row] = slot
-    return True
+            number = slots[slot]
+        if number < 0:
+            if n_found == len(found):
+                return -1
+            number = n_found
+            slots[slot], found[number], counts[number] = number, value, 0
+            n_found += np.int32(1)
+        counts[np.uint32(number)] += 1
+        numbers[row] = number
+    return n_found
 
 
 def share_distinct(words: NDArray[np.uint64]) -> float:
@@ -188,16 +184,12 @@ def span_of(column: NDArray[np.integer[Any]]) -> tuple[int, int]:
         return 0, 0
     parts = cut_rows(len(column))
     spans = np.empty((len(parts), 2), column.dtype)
-    share_work(lambda i: _find_span(column[parts[i]], spans[i]), range(len(parts)))
+
+    def find(i: int) -> None:
+        spans[i] = column[parts[i]].min(), column[parts[i]].max()
+
+    share_work(find, range(len(parts)))
     return int(spans[:, 0].min()), int(spans[:, 1].max())
-
-
-@compiled
-def _find_span(column: Any, span: Any) -> None:
-    lowest = highest = column[0]
-    for code in column:
-        lowest, highest = min(lowest, code), max(highest, code)
-    span[0], span[1] = lowest, highest
 
 
 def _number_rows_by(numbers: NDArray[np.int32], column: NDArray[Any], lowest: int, n_values: int) -> None:
@@ -229,30 +221,33 @@ def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:
     lowest, highest = np.empty(len(values), np.int32), np.empty(len(values), np.int32)
     how = values, test.limit, test.is_ratio
     share_rows(lambda part: _reach(*how, part.start, lowest[part], highest[part]), len(values))
-    starts = lowest == np.arange(len(values), dtype=np.int32)  # nothing below is near
-    first = np.flatnonzero(starts)
+    component_of = np.empty(len(values), np.int32)
+    n_components, is_settled, selectivity = _part_ranks(below, lowest, highest, component_of)
     component = None
-    if len(first) > 1:
-        component = take_rows(np.cumsum(starts, dtype=np.int32) - np.int32(1), ranks)
-    last = np.append(first[1:], len(values)) - 1
-    return NearColumn(
-        ranks=ranks,
-        lowest=lowest,
-        highest=highest,
-        component=component,
-        is_settled=bool((highest[first] == last[: len(first)]).all()),
-        selectivity=float(_count_near(below, lowest, highest)),
-    )
+    if n_components > 1:
+        component = np.empty(len(ranks), np.int32)
+        share_rows(lambda part: look_up(component_of, ranks[part], component[part]), len(ranks))
+    return NearColumn(ranks, lowest, highest, component, is_settled, selectivity)
 
 
 @compiled
-def _count_near(below: Any, lowest: Any, highest: Any) -> Any:
-    """Count the ordered pairs of rows that are near each other, a row with itself included."""
-    n_near = np.int64(0)
+def _part_ranks(below: Any, lowest: Any, highest: Any, component_of: Any) -> tuple[Any, Any, Any]:
+    """Number the components of ranks: how many, whether all in each are near, and how many ordered pairs of rows are.
+
+    Each row is near itself.
+    """
+    n_components, is_settled, n_near = 0, True, np.float64(0)
+    first = 0
     for rank in range(len(lowest)):
-        n_here = np.int64(below[rank + 1] - below[rank])
-        n_near += n_here * np.int64(below[highest[rank] + 1] - below[lowest[rank]])
-    return n_near
+        if lowest[rank] == rank:  # nothing below is near
+            first = rank
+            n_components += 1
+        component_of[rank] = n_components - 1
+        if rank + 1 == len(lowest) or lowest[rank + 1] == rank + 1:
+            is_settled &= highest[first] == rank
+        n_here = np.float64(below[rank + 1] - below[rank])
+        n_near += n_here * np.float64(below[highest[rank] + 1] - below[lowest[rank]])
+    return n_components, is_settled, n_near
 
 
 @compiled

@@ -264,4 +264,6 @@ def number_codes(codes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], ND
         values, numbers = np.unique(codes, return_inverse=True)
         return values.astype(np.int64), numbers.astype(np.int64)
     occurs = np.bincount(codes, minlength=1) > 0  # small codes need no sorting
+    if occurs.all():
+        return np.arange(len(occurs)), codes.astype(np.int64)
     return np.flatnonzero(occurs), take_rows(np.cumsum(occurs) - 1, codes)
