@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import part_by_range, sort_rows
 from likewise._threads import cut_rows, share_rows, share_work, take_rows, threads_for
-from likewise.comparable.engines._columns import mix
+from likewise.comparable.engines._columns import look_up, mix
 from likewise.comparable.engines.memory._buckets import Plan
 from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
 
@@ -122,8 +122,10 @@ def _number_buckets(
     Each thread looks for the first node of each bucket among nodes side by side, then for the first of those firsts.
     """
     hashes, first_of = np.empty(len(indexed), np.uint64), np.empty(len(indexed), np.int32)
-    where = words, key, *cells, indexed, kept
-    positions, parts = np.arange(len(indexed), dtype=np.int32), cut_rows(len(indexed))
+    where, parts = (words, key, *cells, indexed, kept), cut_rows(len(indexed))
+    if len(parts) == 1:
+        return _number_few(where, hashes, first_of)
+    positions = np.arange(len(indexed), dtype=np.int32)
 
     def find(i: int) -> None:
         some = parts[i]
@@ -131,22 +133,46 @@ def _number_buckets(
         _find_firsts(*where, positions[some], hashes[some], first_of)
 
     share_work(find, range(len(parts)))
-    if len(parts) > 1:
-        firsts = np.flatnonzero(first_of == positions).astype(np.int32)
-        _join_firsts(where, firsts, hashes.take(firsts), first_of)
+    firsts = np.flatnonzero(first_of == positions).astype(np.int32)
+    _join_firsts(where, firsts, hashes.take(firsts), first_of)
     bucket_of, firsts = _number_firsts(first_of, parts)
     of_buckets = hashes.take(firsts)
     if len(cells[0]):
-        first_nodes, outside = indexed.take(firsts), np.empty(len(firsts), np.uint64)
-        _hash_nodes(words, key, *(cell[:0] for cell in cells), first_nodes, kept, outside)
-        for cell, bits in zip(cells, (np.uint64(16), np.uint64(0)), strict=True):
-            outside &= ~(CELL << bits)  # where hashes or cells are alike by chance, others lie between neighbours
-            outside |= (cell.take(first_nodes).astype(np.uint64) & CELL) << bits if len(cell) else np.uint64(0)
-        order = sort_rows(outside)[0]
+        order = _order_by_cells(words, key, cells, indexed.take(firsts), kept)
         bucket_of[firsts[order]] = np.arange(len(firsts), dtype=np.int32)
         of_buckets = of_buckets.take(order)
     share_work(lambda i: _copy_numbers(first_of, parts[i].start, parts[i].stop, bucket_of), range(len(parts)))
     return bucket_of, of_buckets
+
+
+def _number_few(
+    where: tuple[Any, ...], hashes: NDArray[np.uint64], firsts: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Number the buckets in one pass over the nodes, given room for the hash and the first node of each bucket."""
+    words, key, *cells, indexed, kept = where
+    bucket_of = np.empty(len(indexed), np.int32)
+    slots = np.full(1 << (2 * len(indexed) | 7).bit_length(), -1, np.int32)
+    n_buckets = _number_at_once(*where, slots, bucket_of, firsts, hashes)
+    hashes = hashes[:n_buckets]
+    if len(cells[0]):
+        order = _order_by_cells(words, key, cells, firsts[:n_buckets], kept)
+        rank_of = np.empty(n_buckets, np.int32)
+        rank_of[order] = np.arange(n_buckets, dtype=np.int32)
+        look_up(rank_of, bucket_of, bucket_of)
+        hashes = hashes.take(order)
+    return bucket_of, hashes
+
+
+def _order_by_cells(
+    words: Words, key: NDArray[np.int32], cells: list[NDArray[np.int32]], firsts: NDArray[np.int32], kept: Words
+) -> NDArray[Any]:
+    """Order buckets, given the first node of each, so that those of neighbouring cells lie side by side."""
+    outside = np.empty(len(firsts), np.uint64)
+    _hash_nodes(words, key, *(cell[:0] for cell in cells), firsts, kept, outside)
+    for cell, bits in zip(cells, (np.uint64(16), np.uint64(0)), strict=True):
+        outside &= ~(CELL << bits)  # where hashes or cells are alike by chance, others lie between neighbours
+        outside |= (cell.take(firsts).astype(np.uint64) & CELL) << bits if len(cell) else np.uint64(0)
+    return sort_rows(outside)[0]
 
 
 def _join_firsts(
@@ -162,15 +188,60 @@ def _join_firsts(
 
 
 @compiled
+def _hash_node(words: Any, key: Any, first_cell: Any, second_cell: Any, node: Any, kept: Any) -> Any:
+    mixed = mix(np.uint64(0), np.uint64(key[node]))
+    for k in range(len(kept)):
+        mixed = mix(mixed, words[node, 1 + k] & kept[k])
+    cell_1 = first_cell[node] if len(first_cell) else np.int32(0)
+    cell_2 = second_cell[node] if len(second_cell) else np.int32(0)
+    return hash_cells(mixed, cell_1, cell_2)
+
+
+@compiled
 def _hash_nodes(words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any, hashes: Any) -> None:
     for position in range(len(indexed)):
+        hashes[position] = _hash_node(words, key, first_cell, second_cell, indexed[position], kept)
+
+
+@compiled
+def _number_at_once(
+    words: Any,
+    key: Any,
+    first_cell: Any,
+    second_cell: Any,
+    indexed: Any,
+    kept: Any,
+    slots: Any,
+    bucket_of: Any,
+    firsts: Any,
+    hashes: Any,
+) -> Any:
+    """Number buckets in order of first appearance; return how many there are."""
+    mask, n_buckets = np.uint64(len(slots) - 1), np.int32(0)
+    for position in range(len(indexed)):
         node = indexed[position]
-        mixed = mix(np.uint64(0), np.uint64(key[node]))
-        for k in range(len(kept)):
-            mixed = mix(mixed, words[node, 1 + k] & kept[k])
-        cell_1 = first_cell[node] if len(first_cell) else np.int32(0)
-        cell_2 = second_cell[node] if len(second_cell) else np.int32(0)
-        hashes[position] = hash_cells(mixed, cell_1, cell_2)
+        mixed = _hash_node(words, key, first_cell, second_cell, node, kept)
+        slot = mixed & mask
+        bucket = slots[slot]
+        while bucket >= 0:
+            other = firsts[np.uint32(bucket)]
+            same = (
+                key[other] == key[node]
+                and (len(first_cell) == 0 or first_cell[other] == first_cell[node])
+                and (len(second_cell) == 0 or second_cell[other] == second_cell[node])
+            )
+            for k in range(len(kept)):
+                same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[k] == np.uint64(0)
+            if same:
+                break
+            slot = (slot + np.uint64(1)) & mask
+            bucket = slots[slot]
+        if bucket < 0:
+            bucket = n_buckets
+            slots[slot], firsts[bucket], hashes[bucket] = bucket, node, mixed
+            n_buckets += np.int32(1)
+        bucket_of[position] = bucket
+    return n_buckets
 
 
 @compiled_with_arrays
@@ -276,25 +347,82 @@ def _lay_buckets(
     Buckets are found by node, if their number is given, or by hash.
     """
     bucket_of, hashes = numbered
-    order, starts = sort_by_rank(bucket_of if order_by is None else take_rows(bucket_of, order_by), len(hashes))
-    order = order if order_by is None else take_rows(order_by, order)
+    where = indexed, indexed if order_by is None else order_by, combination, bucket_of
+    lay = _lay_few if threads_for(len(indexed)) == 1 else _lay_many
+    laid = lay(*where, len(hashes), order_by is not None, fewest)
+    order, run_start, run_combination, first_run, number = laid
+    place = np.full(n_nodes, -1, np.int32)
+    if n_nodes:
+        share_rows(lambda part: _write_places(indexed[part], bucket_of[part], number, place), len(indexed))
+    slots = np.empty(0, np.int32) if is_own else _fill_slots(hashes, number)
+    return Laid(order, run_start, run_combination, first_run, place, slots)
+
+
+def _lay_many(
+    indexed: NDArray[np.int32],
+    order_by: NDArray[np.int32],
+    combination: NDArray[np.int32],
+    bucket_of: NDArray[np.int32],
+    n_buckets: int,
+    splits: bool,
+    fewest: int,
+) -> tuple[NDArray[Any], ...]:
+    """Return the nodes in order; the start and combination of each run, the first run of each bucket, its number."""
+    order, starts = sort_by_rank(take_rows(bucket_of, order_by) if splits else bucket_of, n_buckets)
+    order = take_rows(order_by, order) if splits else order
     of_combination, order = take_rows(combination, order), take_rows(indexed, order)
-    number = np.arange(len(hashes), dtype=np.int32)
+    number = np.arange(n_buckets, dtype=np.int32)
     if fewest:
         number, n_placed = _leave_out_poor(starts, order, of_combination, fewest)
         order, of_combination = order[:n_placed].copy(), of_combination[:n_placed].copy()
         sizes = np.diff(starts)[number >= 0]
         starts = np.concatenate([[0], np.cumsum(sizes)])
     is_start = np.zeros(len(order), np.bool_)
-    if order_by is not None:
+    if splits:
         np.not_equal(of_combination[1:], of_combination[:-1], out=is_start[1:])
     is_start[starts[:-1]] = True
     run_start = np.flatnonzero(is_start)
-    place = np.full(n_nodes, -1, np.int32)
-    if n_nodes:
-        share_rows(lambda part: _write_places(indexed[part], bucket_of[part], number, place), len(indexed))
-    slots = np.empty(0, np.int32) if is_own else _fill_slots(hashes, number)
-    return Laid(order, run_start, of_combination[run_start], np.searchsorted(run_start, starts[:-1]), place, slots)
+    return order, run_start, of_combination[run_start], np.searchsorted(run_start, starts[:-1]), number
+
+
+@compiled_with_arrays
+def _lay_few(
+    indexed: Any, order_by: Any, combination: Any, bucket_of: Any, n_buckets: Any, splits: Any, fewest: Any
+) -> tuple[Any, ...]:
+    """Do the same in one call."""
+    filled = np.zeros(n_buckets + 1, np.int32)
+    for bucket in bucket_of:
+        filled[bucket + 1] += 1
+    for bucket in range(n_buckets):
+        filled[bucket + 1] += filled[bucket]
+    order, of_combination = np.empty(len(indexed), np.int32), np.empty(len(indexed), np.int32)
+    for k in range(len(indexed)):
+        position = np.uint32(order_by[k]) if splits else np.uint32(k)
+        to = filled[bucket_of[position]]
+        order[to], of_combination[to] = indexed[position], combination[position]
+        filled[bucket_of[position]] = to + 1
+    run_start, run_combination = np.empty(len(indexed), np.int64), np.empty(len(indexed), np.int32)
+    first_run, number = np.empty(n_buckets, np.int64), np.full(n_buckets, -1, np.int32)
+    start = n_placed = n_kept = n_runs = 0
+    for bucket in range(n_buckets):
+        stop = filled[bucket]
+        is_poor = fewest > 0 and stop - start < 2
+        if fewest == 2 and not is_poor:
+            place = start + 1
+            while place < stop and of_combination[place] == of_combination[start]:
+                place += 1
+            is_poor = place == stop
+        if not is_poor:
+            first_run[n_kept], number[bucket] = n_runs, n_kept
+            n_kept += 1
+            for place in range(start, stop):
+                if place == start or (splits and of_combination[place] != of_combination[place - 1]):
+                    run_start[n_runs], run_combination[n_runs] = n_placed, of_combination[place]
+                    n_runs += 1
+                order[n_placed] = order[place]
+                n_placed += 1
+        start = stop
+    return order[:n_placed], run_start[:n_runs], run_combination[:n_runs], first_run[:n_kept], number
 
 
 @compiled_with_arrays
