@@ -7,7 +7,7 @@ with the larger, so the values near a value are an unbroken run of ranks, and fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapreplace
 from typing import Any
 
@@ -213,6 +213,11 @@ class NearColumn:
     component: NDArray[np.int32] | None  # of each row: nothing near is of another; None if there is only one
     is_settled: bool  # whether being of one component is all it takes
     selectivity: float  # how many of all pairs are near
+
+    def take(self, rows: NDArray[np.int32]) -> NearColumn:
+        """Keep some rows, among which all values occur."""
+        component = None if self.component is None else self.component.take(rows)
+        return replace(self, ranks=self.ranks.take(rows), component=component)
 
 
 def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:

@@ -21,7 +21,7 @@ from likewise.comparable.engines._problem import (
     take_parts,
 )
 from likewise.comparable.engines.memory._ordering import add_counts, order_pairs, order_rights
-from likewise.comparable.engines.memory._packing import PackedTable, number_equal_rows, pack, sort_by_rank
+from likewise.comparable.engines.memory._packing import PackedTable, pack, pack_distinct, sort_by_rank
 from likewise.comparable.engines.memory._queries import Answer, PairSearch, check_packing
 from likewise.comparable.engines.memory._random_pairs import Drawn, draw_pairs
 from likewise.comparable.engines.memory._search import NONE
@@ -133,16 +133,15 @@ class MemoryEngine(Engine):
 
         A group is paired with itself where equal rows are comparable; no pairs but None, if there are over ``most``.
         """
-        group_of, first_row = number_equal_rows(self._problem)
-        firsts = self._problem.take(first_row)
-        search = PairSearch(firsts, pack(firsts, group_below=0), self._allowed)
+        group_of, firsts, packed = pack_distinct(self._problem, self._ranked_at_once)
+        search = PairSearch(firsts, packed, self._allowed)
         parts, is_all = take_parts(search.pairs(), min(most, max(search.budget.listed, 0)))
         if not is_all:
             return group_of, None
         if search.rule.sensitive == NONE:
-            repeated = np.flatnonzero(np.bincount(group_of, minlength=len(first_row)) > 1).astype(np.int32)
+            repeated = np.flatnonzero(np.bincount(group_of, minlength=firsts.n_rows) > 1).astype(np.int32)
             parts.append((repeated, repeated))
-        return group_of, order_pairs(parts, len(first_row))
+        return group_of, order_pairs(parts, firsts.n_rows)
 
     def check_memory(self) -> None:
         """Make the search, which refuses too little memory."""

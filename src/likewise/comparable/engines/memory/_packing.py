@@ -8,7 +8,7 @@ other's" is tested for all the fields of a word at once; two rows are near if th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,7 +23,6 @@ from likewise.comparable.engines._columns import (
     number_jointly,
     number_rows,
     rank_near,
-    rank_values,
     share_distinct,
     span_of,
 )
@@ -146,13 +145,15 @@ def _look_up(cells: Any, words: Any, shift: Any, mask: Any, found: Any) -> None:
         found[place] = cells[(words[place] >> shift) & mask]
 
 
-def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> PackedTable:
+def pack(
+    problem: Problem, *, group_below: float = 0.5, at_once: int = 1, ranked: list[NearColumn] | None = None
+) -> PackedTable:
     """Pack the rows of a problem; equal rows into one node, if at most that share of them are distinct.
 
-    ``at_once``: columns that are ranked side by side, each in memory of its own.
+    ``at_once``: columns that are ranked side by side, each in memory of its own. ``ranked``: those that are already.
     """
     n_rows = problem.n_rows
-    ranked = _rank_columns(problem, at_once)
+    ranked = _rank_columns(problem, at_once) if ranked is None else ranked
     apart = [column.component for column in ranked if column.component is not None]
     key = number_jointly([problem.labels, *problem.equal, *apart], n_rows)
     near = sorted((column for column in ranked if not column.is_settled), key=lambda column: column.selectivity)
@@ -200,14 +201,25 @@ def pack(problem: Problem, *, group_below: float = 0.5, at_once: int = 1) -> Pac
     )
 
 
-def number_equal_rows(problem: Problem) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Number the distinct rows in order of first appearance: each row's number, and the first row of each.
+def pack_distinct(problem: Problem, at_once: int) -> tuple[NDArray[np.int32], Problem, PackedTable]:
+    """Number the distinct rows of one table in order of first appearance, and pack the first of each by itself.
 
-    Rows are equal when all their values are, whether the rule lets some of these differ or not.
+    Returns each row's number, the problem of the first rows but for its near columns, and these rows packed. Rows are
+    equal when all their values are, whether the rule lets some of these differ or not.
     """
-    ranks = [rank_values(column)[0] for column in problem.near]
-    columns = [problem.labels, *problem.equal, *problem.discrete, *ranks, problem.combination]
-    return number_rows(number_jointly(columns, problem.n_rows).astype(np.uint64)[:, None])
+    ranked = _rank_columns(problem, at_once)
+    columns = [problem.labels, *problem.equal, *problem.discrete, problem.combination]
+    spans = [span_of(column) for column in columns] + [(0, len(column.lowest) - 1) for column in ranked]
+    columns += [column.ranks for column in ranked]
+    layout = _lay_out([(highest - lowest).bit_length() for lowest, highest in spans], first_word=0)
+    words = np.zeros((problem.n_rows, max(layout.n_words, 1)), np.uint64)
+    _write_fields(words, columns, layout, [lowest for lowest, _ in spans])
+    group_of, firsts = number_rows(words)
+    del words, columns
+    if len(firsts) < problem.n_rows:
+        ranked = [column.take(firsts) for column in ranked]
+    of_firsts = replace(problem, near=(), tests=()).take(firsts)
+    return group_of, of_firsts, pack(of_firsts, group_below=0, ranked=ranked)
 
 
 def _merge_rows(
@@ -273,10 +285,15 @@ def _rank_columns(problem: Problem, at_once: int) -> list[NearColumn]:
     return [ranked[column] for column in range(len(problem.near))]
 
 
-def _write_fields(words: Words, columns: list[NDArray[np.int32]], layout: _Layout) -> None:
+def _write_fields(
+    words: Words, columns: list[NDArray[np.int32]], layout: _Layout, lowest: list[int] | None = None
+) -> None:
+    """Write codes, from the lowest of each column on, where these are given."""
+    lowest = [0] * len(columns) if lowest is None else lowest
+
     def write(rows: slice) -> None:
-        for codes, word, shift in zip(columns, layout.word, layout.shift, strict=True):
-            _write_field(words[rows], word, shift, codes[rows])
+        for codes, word, shift, low in zip(columns, layout.word, layout.shift, lowest, strict=True):
+            _write_field(words[rows], word, shift, codes[rows], low)
 
     share_rows(write, len(words))
 
@@ -338,9 +355,9 @@ def _place_rows(order: Any, start: Any, firsts: Any, position: Any, rows: Any) -
 
 
 @compiled
-def _write_field(words: Any, word: Any, shift: Any, codes: Any) -> None:
+def _write_field(words: Any, word: Any, shift: Any, codes: Any, lowest: Any) -> None:
     for row in range(len(codes)):
-        words[row, word] |= np.uint64(codes[row]) << shift
+        words[row, word] |= np.uint64(codes[row] - lowest) << shift
 
 
 @dataclass(frozen=True, slots=True, eq=False)
