@@ -204,8 +204,9 @@ class MemoryEngine(Engine):
 def _write_pairs(
     groups: Groups, rows: NDArray[np.int32], counts: NDArray[np.int64], lists: Lists | None
 ) -> tuple[Rows, Rows]:
-    # made here rather than in the kernels: numpy asks for large pages, which are much quicker to touch first
-    left, right = (np.empty(int(counts.sum()), np.int32) for _ in range(2))
+    # made here rather than in the kernels: numpy asks for large pages, which are much quicker to touch first. Both at a
+    # time: the C library then keeps the pages for the next call, where it would give two arrays back to the system
+    left, right = np.empty((2, int(counts.sum())), np.int32)
     if lists is not None:
         take_later(groups.group_of, *lists[:2], rows, counts, left, right)
     else:
