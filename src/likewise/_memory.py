@@ -59,13 +59,13 @@ def address_limit() -> int | None:
 
 def _free_addresses() -> Iterator[int]:
     limit = address_limit()
-    used = "" if limit is None else _read(PROCESSES / "self" / "statm").partition(" ")[0]
+    used = "" if limit is None else _read(f"{PROCESSES}/self/statm").partition(" ")[0]
     if limit is not None and used.isdigit():
         yield limit - int(used) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _free_on_machine() -> int:
-    available = re.search(r"^MemAvailable:\s*(\d+) kB", _read(PROCESSES / "meminfo"), re.MULTILINE)
+    available = re.search(r"^MemAvailable:\s*(\d+) kB", _read(f"{PROCESSES}/meminfo"), re.MULTILINE)
     if available:
         return int(available[1]) * 1024
     try:
@@ -76,26 +76,27 @@ def _free_on_machine() -> int:
 
 def _free_in_groups() -> Iterator[int]:
     """Yield what is left of the limit of each Linux control group of this process, containers included."""
-    for line in _read(PROCESSES / "self" / "cgroup").splitlines():
+    for line in _read(f"{PROCESSES}/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:  # version 2
-            root, limit, used, total = CONTROL_GROUPS, "memory.max", "memory.current", ""
+            root, limit, used, total = f"{CONTROL_GROUPS}", "memory.max", "memory.current", ""
         elif "memory" in controllers.split(","):  # version 1
-            root, limit, used = CONTROL_GROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            root, limit, used = f"{CONTROL_GROUPS}/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
             total = "total_"
         else:
             continue
-        folder = root / path.lstrip("/")  # may be missing inside a container, whose root is then used
-        for group in (folder, *folder.parents[: len(folder.parts) - len(root.parts)]):
-            at_most = _read(group / limit).strip()
+        below = [name for name in path.split("/") if name]  # may be missing inside a container, whose root is then used
+        for depth in range(len(below), -1, -1):
+            group = "/".join([root, *below[:depth]])
+            at_most = _read(f"{group}/{limit}").strip()
             is_limited = at_most.isdigit() and int(at_most) < UNLIMITED  # "max" means no limit, and so does 2^63
-            in_use = _read(group / used).strip() if is_limited else ""
+            in_use = _read(f"{group}/{used}").strip() if is_limited else ""
             if in_use.isdigit():
-                files = re.findall(rf"^{total}(?:in)?active_file (\d+)$", _read(group / "memory.stat"), re.MULTILINE)
+                files = re.findall(rf"^{total}(?:in)?active_file (\d+)$", _read(f"{group}/memory.stat"), re.MULTILINE)
                 yield int(at_most) - int(in_use) + sum(map(int, files))
 
 
-def _read(path: Path) -> str:
+def _read(path: str) -> str:
     text = b""
     try:
         file = os.open(path, os.O_RDONLY)  # a search of a small table takes hardly longer than Path.read_text
