@@ -25,10 +25,10 @@ NODES_FOR_SPREADS: Final = 500
 CODE_BITS: Final = 12  # of a column, by which its entropy is estimated
 NO_BLOCK: Final = -1  # of a column that nodes are not bucketed by
 MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many runs
-# Costs in nanoseconds on one machine, of which only the ratios matter: the least squares of the shares by which they
-# miss the seconds of every plan for the five data sets. Those of queries are from an earlier machine.
-BUILD_ONE: Final = 200_000.0  # a signature's buckets, however few its nodes
-BUILD: Final = 85.0  # a node in its bucket, compared with none
+# Costs in nanoseconds, of which only the ratios matter: fitted by least squares of relative errors to the measured time
+# of every plan for the five data sets, on one machine. Those of queries are of older kernels.
+BUILD_ONE: Final = 110_000.0  # a signature's buckets, however few its nodes
+BUILD: Final = 60.0  # a node in its bucket, compared with none
 BEYOND: Final = (0.0, 110.0, 170.0)  # many buckets of neighbouring cells: by how many columns have cells
 RUN: Final = 4.0  # a run of another combination that a node may have partners in
 MOST_RUNS: Final = 12  # in a bucket, as far as that matters: most combinations are rare
