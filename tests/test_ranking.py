@@ -149,7 +149,7 @@ def test_after_an_error_nothing_more_is_made_ahead(n_ahead: int) -> None:
             raise ValueError("the third")
         return part
 
-    used = []
+    used: list[int] = []
     with pytest.raises(ValueError, match="the third"):
         used.extend(make_ahead(make, range(9), n_ahead))
     assert used == [0, 1]

@@ -11,8 +11,7 @@ from likewise._compiling import compiled, compiled_with_arrays
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import join_chunks
 
-FEW: Final = 1 << 18  # pairs, of which two orders stay in the cache
-MANY: Final = 1 << 21
+FEW: Final = 1 << 19  # pairs, of which two orders stay in the cache
 SHORT: Final = 24  # numbers that are sorted before digits would be counted
 SORTED_AT_ONCE: Final = 1 << 15  # numbers of several segments, which fit into the cache; a longer one goes by itself
 DIGIT_BITS: Final = 11
@@ -26,7 +25,7 @@ def order_pairs(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows
         lefts, rights, by_right = (np.empty(n_pairs, np.int32) for _ in range(3))
         _order_few(*join_chunks(parts), np.zeros((2, n_rows), np.int32), lefts, rights, by_right)
         return lefts, rights
-    return _order_many(parts, n_rows) if n_pairs > MANY else _order_both(parts, n_rows)
+    return _order_many(parts, n_rows)
 
 
 @compiled
@@ -53,25 +52,6 @@ def _order_few(left: Any, right: Any, starts: Any, lefts: Any, rights: Any, by_r
             lefts[to], rights[to] = own, row
             of_left[own] = to + 1
         start = end
-
-
-def _order_both(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
-    """Sort pairs in the same way, in less memory."""
-    of_left, of_right = np.zeros(n_rows + 1, np.int64), np.zeros(n_rows + 1, np.int64)
-    for left, right in parts:
-        _count_both(left, right, of_left, of_right)
-    _sum_up(of_left)
-    _sum_up(of_right)
-    by_right = np.empty(int(of_right[-1]), np.int32)
-    filled = of_right[:-1].copy()
-    while parts:
-        left, right = parts.pop()
-        _scatter(right, left, filled, by_right)
-        del left, right
-    rights = np.empty(len(by_right), np.int32)
-    _scatter_rows(of_right, by_right, of_left[:-1].copy(), rights)
-    _repeat_rows(of_left, by_right)
-    return by_right, rights
 
 
 def _order_many(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
@@ -106,34 +86,9 @@ def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[n
 
 
 @compiled
-def _count_both(left: Any, right: Any, of_left: Any, of_right: Any) -> None:
-    """Count each row on either side, one place further on."""
-    for k in range(len(left)):
-        of_left[left[k] + 1] += 1
-        of_right[right[k] + 1] += 1
-
-
-@compiled
 def _sum_up(counts: Any) -> None:
     for row in range(1, len(counts)):
         counts[row] += counts[row - 1]
-
-
-@compiled
-def _scatter_rows(starts: Any, others: Any, filled: Any, rows: Any) -> None:
-    """Write each row to where the others it is with have room."""
-    for row in range(len(starts) - 1):
-        for k in range(starts[row], starts[row + 1]):
-            other = np.uint32(others[k])
-            rows[np.uint64(filled[other])] = row
-            filled[other] += 1
-
-
-@compiled
-def _repeat_rows(starts: Any, rows: Any) -> None:
-    for row in range(len(starts) - 1):
-        for k in range(starts[row], starts[row + 1]):
-            rows[k] = row
 
 
 @compiled
