@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._memory import n_cores
-from likewise._ranking import sort_numbers
+from likewise._ranking import Levels, sort_numbers
 from likewise._threads import share_calls, share_work
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
@@ -202,10 +202,13 @@ def measure_pairs(
     is_alike = n_labels == 1 and summary is None  # all pairs have the one label
     labels: list[int | None] = [None, *range(0 if is_alike else n_labels)]
     found: dict[int | None, SliceMeasures] = dict.fromkeys(labels, SliceMeasures({}, {}))
-    levels = find_levels(scored.ranks) if settings.n_resamples else []
+    levels = find_levels(scored.ranks, scored.ranking) if settings.n_resamples else []
 
     def measure_slice(scored: ScoredPairs, summary: PairSummary | None, label: int | None) -> SliceMeasures:
-        chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
+        if summary is not None and not settings.n_resamples:
+            chosen: slice | NDArray[np.intp] = slice(0)  # all that is asked of pairs is in the summary
+        else:
+            chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
         part = _Slice(scored, chosen, levels, settings, None if summary is None else SummaryFacts(summary, label))
         return part.measure(spread, spread_contributions)
 
@@ -278,7 +281,7 @@ class _Slice:
         self,
         scored: ScoredPairs,
         chosen: slice | NDArray[np.intp],
-        levels: list[tuple[NDArray[np.integer], int]],
+        levels: list[Levels],
         settings: AuditSettings,
         facts: PairFacts | None,
     ) -> None:
