@@ -315,8 +315,8 @@ def _find_intervals(
         mean = float(transitions.means[number])
         low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
         bounds: dict[str, Any] = {"low": low, "high": high}
-        for name, holds in transitions.kinds(number).items():
-            known = graph.contribute(holds)
+        kinds = transitions.kinds(number)
+        for known, (name, holds) in zip(graph.contribute_to_each([*kinds.values()]), kinds.items(), strict=True):
             bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
         found[number] = bounds
 
