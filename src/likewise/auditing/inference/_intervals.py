@@ -174,7 +174,7 @@ class PairGraph:
             return values.astype(np.float64)
         mean = mean_of(values, self.shares)
         if self.shares is None and values.dtype == np.bool_:  # there are only two
-            return ((np.arange(2) - mean) / len(values)).take(values.view(np.int8))
+            return np.where(values, (1 - mean) / len(values), (0 - mean) / len(values))
         parts: Floats = values - mean
         if self.shares is None:
             parts /= len(values)
