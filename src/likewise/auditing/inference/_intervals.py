@@ -26,7 +26,7 @@ share p of them, A - D comes to that of all pairs plus (1 / p - 1) D on average,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -34,13 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing.inference._pair_sums import (
-    MOST_FLAGS,
     MOST_INTERPRETED,
-    WORD,
     HeldCounts,
     add_chains,
     add_to_people,
-    bits_of_counts,
     count_of_people,
     part_values,
 )
@@ -108,20 +105,16 @@ class PairGraph:
         for found, one in zip(self.contribute_to_shares(holds), holds, strict=True):
             yield self._complete(found, self.part(one), one)
 
-    def contribute_to_shares(self, holds: Sequence[Flags]) -> Iterator[Contributions]:
+    def contribute_to_shares(self, holds: Iterable[Flags]) -> Iterator[Contributions]:
         """Yield what people contribute to shares of pairs: their variance and no more."""
         if self.shares is not None or len(self.left) <= MOST_INTERPRETED:
             yield from map(self._contribute_to_share, holds)
             return
-        n, n_bits = len(self.left), bits_of_counts(self.n_pairs_of)
-        at_once = min(WORD // n_bits, MOST_FLAGS)
-        for start in range(0, len(holds), at_once):
-            some = holds[start : start + at_once]
-            counts = HeldCounts(self.left, self.right, self.n_people, some, n_bits)
-            for place, one in enumerate(some):
-                share = mean_of(one, None)
-                by_person = counts.relate(place, share, n, self.n_pairs_of, self.roots)
-                yield self._of_share(by_person, share)
+        counts, waiting = HeldCounts(self.left, self.right, self.n_pairs_of), iter(holds)
+        while held := counts.count(waiting):
+            for place, n in enumerate(held):
+                by_person = counts.relate(place, n, self.roots)
+                yield self._of_share(by_person, n / len(self.left))
 
     def _contribute_to_share(self, holds: Flags) -> Contributions:
         if self.shares is not None or not len(holds):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -84,25 +85,32 @@ class HeldCounts:
     A person's counts share one word, which is all of a person that the pass has to find in memory.
     """
 
-    def __init__(self, left: Rows, right: Rows, n_people: int, holds: Sequence[NDArray[np.bool_]], n_bits: int) -> None:
-        self._counts, self._n_bits = np.zeros(n_people, np.uint64), n_bits
-        flags = holds[0].view(np.uint8).copy()
-        for place, one in enumerate(holds[1:], 1):
-            flags |= one.view(np.uint8) << np.uint8(place)
-        _count_words(flags, left, right, _words(len(holds), n_bits), self._counts)
+    def __init__(self, left: Rows, right: Rows, n_pairs_of: NDArray[Any]) -> None:
+        most = int(n_pairs_of.max(initial=0))
+        self._left, self._right, self._n_pairs_of = left, right, n_pairs_of
+        self._n_bits = next(n_bits for n_bits in (8, 16, 32) if most >> n_bits == 0)
+        self._counts = np.empty(0, np.uint64)
 
-    def relate(self, place: int, share: float, n: int, n_pairs_of: NDArray[Any], roots: Floats) -> Floats:
+    def count(self, holds: Iterator[NDArray[np.bool_]]) -> list[int]:
+        """Count the pairs that each of the next few things holds for, and those of everybody; nothing if none is left.
+
+        Of a thing, no more is kept than a bit of each pair.
+        """
+        flags, held = np.zeros(len(self._left), np.uint8), list[int]()
+        for one in islice(holds, min(WORD // self._n_bits, MOST_FLAGS)):
+            flags |= one.view(np.uint8) << np.uint8(len(held))
+            held.append(int(np.count_nonzero(one)))
+        if held:
+            self._counts = np.zeros(len(self._n_pairs_of), np.uint64)
+            _count_words(flags, self._left, self._right, _words(len(held), self._n_bits), self._counts)
+        return held
+
+    def relate(self, place: int, n_held: int, roots: Floats) -> Floats:
         """Return what people contribute to the share of the pairs that one of the things holds for."""
         by_person, last = np.empty(len(roots)), np.uint64((1 << self._n_bits) - 1)
-        shift = np.uint64(self._n_bits * place)
-        _relate(self._counts, shift, last, share, float(n), n_pairs_of, roots, by_person)
+        shift, n = np.uint64(self._n_bits * place), len(self._left)
+        _relate(self._counts, shift, last, n_held / n, float(n), self._n_pairs_of, roots, by_person)
         return by_person
-
-
-def bits_of_counts(n_pairs_of: NDArray[Any]) -> int:
-    """Return how many bits have room for the pairs of anybody: a fraction of a word."""
-    most = int(n_pairs_of.max(initial=0))
-    return next(n_bits for n_bits in (8, 16, 32) if most >> n_bits == 0)
 
 
 @cache
