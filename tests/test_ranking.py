@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from likewise import _ranking, _threads
-from likewise._ranking import rank_many, rank_numbers, sort_numbers, sort_rows
+from likewise._ranking import Levels, rank_many, rank_numbers, sort_numbers, sort_rows
 from likewise._threads import make_ahead, share_calls, share_rows, share_work
 
 
@@ -34,6 +34,13 @@ def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, mon
     order, ordered = sort_rows(values)
     assert np.array_equal(order, np.argsort(values, kind="stable"))
     assert np.array_equal(ordered, values[order])
+    for levels in (Levels.of(values), Levels.of_sorted(order, ordered)):
+        assert np.array_equal(levels.of_rows, ranks)
+        assert levels.n == len(distinct)
+        assert np.array_equal(levels.count(), np.bincount(ranks))
+        rows, is_last = levels.descend()
+        assert np.array_equal(rows, np.argsort(-ranks, kind="stable"))
+        assert np.array_equal(np.flatnonzero(is_last), np.cumsum(np.bincount(ranks)[::-1]) - 1)
     whole = np.random.default_rng(0).integers(0, 2**64, 5_000, np.uint64)
     whole[::2] >>= np.uint64(50)  # many are equal
     order, ordered = sort_rows(whole)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -85,6 +87,59 @@ def sort_keys(
         if not first_bit or _settle_parts(parts, keys, rows, lowest, np.uint64(first_bit)):
             break
     return keys, rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """The level of each number among the distinct ones, of which the lowest is 0."""
+
+    of_rows: NDArray[np.int32]
+    n: int  # distinct numbers
+
+    @classmethod
+    def of(cls, values: Floats) -> Levels:
+        """Rank numbers."""
+        ranks, distinct = rank_numbers(values)
+        return cls(ranks.astype(np.int32, copy=False), len(distinct))
+
+    @classmethod
+    def of_sorted(cls, rows: NDArray[Any], ordered: Floats) -> Levels:
+        """Return the levels of numbers in ascending order, by the row of each."""
+        starts = np.ones(len(ordered), np.bool_)
+        np.not_equal(ordered[1:], ordered[:-1], out=starts[1:])
+        levels, of_rows = np.cumsum(starts, dtype=np.int32), np.empty(len(rows), np.int32)
+        levels -= 1
+        of_rows[rows] = levels
+        return cls(of_rows, int(levels[-1]) + 1 if len(levels) else 0)
+
+    def count(self, weights: Floats | None = None) -> NDArray[Any]:
+        """Count the rows of each level, or add up their weights."""
+        return np.bincount(self.of_rows, weights, self.n)
+
+    def descend(self) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return the rows from the highest level to the lowest, equals as they come, and which of them end a level."""
+        lower, is_last = (self.n - 1 - self.of_rows).view(np.uint32), np.zeros(len(self.of_rows), np.bool_)
+        is_last[np.cumsum(self.count()[::-1]) - 1] = True
+        if len(lower) <= FEW:
+            return np.argsort(lower, kind="stable").astype(np.int32), is_last
+        return sort_keys(lower, np.uint32(0), (self.n - 1).bit_length())[1], is_last
+
+
+class Ranking:
+    """The levels of columns of numbers, found when somebody asks, and once."""
+
+    def __init__(self, values: Floats) -> None:
+        self._values, self._known = values, dict[int, Levels]()
+
+    def take(self, known: Iterable[Levels]) -> None:
+        """Take levels that were found before, of each column."""
+        self._known = dict(enumerate(known))
+
+    def levels(self, column: int = 0) -> Levels:
+        """Return the levels of a column, or of the only one."""
+        if column not in self._known:
+            self._known[column] = Levels.of(self._values if self._values.ndim == 1 else self._values[:, column])
+        return self._known[column]
 
 
 def sort_rows(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

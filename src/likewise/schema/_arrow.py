@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -112,10 +112,12 @@ class Column:
 
     def distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
         """Return the distinct values and the position of each row's value among them; None is missing."""
-        return self._distinct
+        known = self.__dict__.get("_distinct")  # a cached property of Python 3.11 has one lock for all columns
+        if known is None:
+            known = self.__dict__["_distinct"] = self._find_distinct()
+        return known
 
-    @cached_property
-    def _distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
+    def _find_distinct(self) -> tuple[list[Any], NDArray[np.int32]]:
         import pyarrow as pa
 
         if self.is_empty:  # the dictionary may hold a missing value too

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from likewise._checks import suggest
 from likewise._format import count_of
 from likewise._json import plain
+from likewise._threads import share_calls, threads_for
 from likewise.exceptions import SchemaError
 
 Codes = NDArray[np.int32]
@@ -306,8 +308,9 @@ def hash_table(table: CodedTable) -> str:
     known = {"names": table.names, "categories": table.categories, "classes": table.classes}
     known |= {"precision": table.precision} if table.precision else {}
     digest.update(json.dumps(plain(known), sort_keys=True).encode())
-    for name in (*KINDS, "labels"):
-        digest.update(hash_array(getattr(table, name)).encode())
+    calls = {name: partial(hash_array, getattr(table, name)) for name in (*KINDS, "labels")}
+    for found in share_calls(calls, n_threads=threads_for(len(table))).values():
+        digest.update(found.encode())
     return digest.hexdigest()
 
 
@@ -318,7 +321,7 @@ def hash_array(array: Any) -> str:
     digest = hashlib.sha256(str(values.shape).encode())
     n_rows = max(HASHED_AT_ONCE // max(int(np.prod(values.shape[1:])), 1), 1)
     for start in range(0, len(values) if values.ndim else 0, n_rows):  # a whole converted copy may not fit
-        digest.update(np.ascontiguousarray(values[start : start + n_rows]).astype(kind).tobytes())
+        digest.update(np.ascontiguousarray(values[start : start + n_rows], kind).reshape(-1).data)
     if not values.ndim:
         digest.update(values.astype(kind).tobytes())
     return digest.hexdigest()

@@ -16,7 +16,7 @@ from likewise import CodedTable, Comparability, _ranking, _threads, audit, load_
 from likewise.auditing import Measure, Scores, score_gaps
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing.evidence import _directions
-from likewise.auditing.inference import _bootstrap, _pair_measures, _pair_sums
+from likewise.auditing.inference import _bootstrap, _intervals, _pair_measures, _pair_sums
 from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, trace_lanes
 from likewise.auditing.inference._intervals import (
     PairGraph,
@@ -25,10 +25,12 @@ from likewise.auditing.inference._intervals import (
     interval_by_skewness,
     interval_of_mean,
     interval_of_share,
-    quantile_interval,
 )
 from likewise.auditing.inference._pair_measures import measure_excess, measure_pairs
+from likewise.auditing.inference._pair_sums import sum_in_parts
+from likewise.auditing.inference._quantile_intervals import quantile_intervals
 from likewise.auditing.inference._rank_intervals import contribute_to_ranks
+from likewise.auditing.pairs import _meter
 from likewise.auditing.pairs._gaps import rank_scores
 from likewise.auditing.pairs._meter import score_pairs
 from likewise.auditing.people._sums import curve, group_sums
@@ -231,12 +233,12 @@ def test_a_quantile_beyond_which_chance_puts_values_too_seldom_does_not_pass() -
     graph = PairGraph.of(np.arange(0, 240, 2), np.arange(1, 240, 2), 240)
     values = np.sort(np.random.default_rng(0).uniform(0, 0.1, 120))
     values[-2:] = 0.9
-    assert quantile_interval(graph, values, values, 0.95, confidence=0.95, most=1.0)[1] > 0.5  # type: ignore[index]
+    assert quantile_intervals(graph, values, values, [0.95], confidence=0.95, most=1.0)[0][1] > 0.5  # type: ignore[index]
     random = np.random.default_rng(1)
     n_runs, passed, failed = sized(200, 400), 0, 0
     for _ in range(n_runs):
         values = np.where(random.random(120) < 0.05, 0.5 + random.random(120) / 2, random.random(120) / 2)
-        low, high = quantile_interval(graph, values, np.sort(values), 0.95, confidence=0.95, most=1.0)  # type: ignore[misc]
+        low, high = quantile_intervals(graph, values, np.sort(values), [0.95], confidence=0.95, most=1.0)[0]  # type: ignore[misc]
         passed, failed = passed + (high < 0.5), failed + (low > 0.5)
     assert passed / n_runs <= 0.035
     assert failed / n_runs <= 0.035
@@ -345,7 +347,7 @@ def test_of_two_people_there_is_no_interval() -> None:
     values = np.linspace(0, 1, 196)
     assert interval_of_mean(0.5, graph.contribute(values), 0.95, 0.0, 1.0) is None
     assert bound_share(0.5, graph.contribute((values > 0.5).astype(float)), 0.95) is None
-    assert quantile_interval(graph, values, values, 0.5, confidence=0.95, most=1.0) is None
+    assert quantile_intervals(graph, values, values, [0.5], confidence=0.95, most=1.0)[0] is None
 
 
 def test_a_change_that_is_not_seen_is_not_impossible() -> None:
@@ -359,7 +361,7 @@ def test_a_high_quantile_of_few_pairs_has_no_upper_end_but_the_largest_gap_possi
     values = np.linspace(0.1, 0.2, 20)
     graph = PairGraph.of(np.arange(0, 40, 2), np.arange(1, 40, 2), 40)
     bounds = {
-        share: quantile_interval(graph, values, values, share, confidence=0.95, most=1.0) for share in (0.5, 0.95)
+        share: quantile_intervals(graph, values, values, [share], confidence=0.95, most=1.0)[0] for share in (0.5, 0.95)
     }
     assert bounds[0.95][1] == 1.0  # type: ignore[index]  # both are known
     assert bounds[0.5][1] < 0.2  # type: ignore[index]
@@ -368,7 +370,7 @@ def test_a_high_quantile_of_few_pairs_has_no_upper_end_but_the_largest_gap_possi
 def test_equal_gaps_have_equal_quantiles() -> None:
     values = np.full(200, 0.25)
     graph = PairGraph.of(np.arange(0, 400, 2), np.arange(1, 400, 2), 400)
-    assert quantile_interval(graph, values, values, 0.5, confidence=0.95, most=1.0) == (0.25, 0.25)
+    assert quantile_intervals(graph, values, values, [0.5], confidence=0.95, most=1.0)[0] == (0.25, 0.25)
 
 
 def test_small_problems_are_resampled_in_numpy_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,10 +403,17 @@ def test_few_pairs_are_measured_in_numpy_to_the_bytes_that_kernels_and_threads_g
         return audit(scores, people, y, roles=data.roles, rule=data.rule, sample_weight=weights).to_dict()
 
     in_numpy = measure()
-    for module in (_bootstrap, _pair_sums, _pair_measures, _directions):
+    for module in (_bootstrap, _pair_sums, _pair_measures, _intervals, _meter, _directions):
         monkeypatch.setattr(module, "MOST_INTERPRETED", -1)
     assert measure() == in_numpy
     for module in (_threads, _ranking):
         monkeypatch.setattr(module, "n_cores", lambda: 3)
     monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)  # so that each has some
     assert measure() == in_numpy
+
+
+@pytest.mark.parametrize("n", [0, 5, 129, 1_000, 12_345])
+def test_numbers_added_up_in_parts_give_the_bytes_of_numpys_sum(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pair_sums, "ADDED_AT_ONCE", 128)
+    numbers = np.random.default_rng(n).normal(size=n)
+    assert sum_in_parts(lambda start, stop: numbers[start:stop].sum(), n) == numbers.sum()

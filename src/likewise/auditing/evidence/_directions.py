@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
 from likewise._compiling import compiled
-from likewise._ranking import sort_keys
-from likewise._threads import share_calls, share_rows, share_work, take_rows
+from likewise._threads import cut_rows, share_calls, share_work
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
@@ -32,8 +31,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 SMALL: Final = 0.05  # p-values up to here are worth a closer look
-MOST_SHORT: Final = 181  # combinations: their transitions are numbered by two bytes, which NumPy sorts by radix
-MOST_NARROW: Final = 46_340  # the same by four bytes
+MOST_COUNTED: Final = 256  # combinations: of more, there are too many transitions to count all of them
 SHARED: Final = 64  # parts that transitions are added up in
 FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
 
@@ -161,25 +159,12 @@ class _Transitions:
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequence[str] | None) -> _Transitions:
     values, (numbers, combinations) = of_people(pairs, scores.values), number_combinations(table, columns)
-    n = len(combinations)
-    narrow: type[Any] = np.int16 if n <= MOST_SHORT else np.int32 if n <= MOST_NARROW else np.int64
-    short, no_direction = numbers.astype(narrow), n * n
-    kinds = np.empty(len(pairs.left), narrow)
-
-    def number(part: slice) -> None:
-        first, second = short.take(pairs.left[part]), short.take(pairs.right[part])
-        kinds[part] = np.minimum(first, second) * narrow(n) + np.maximum(first, second)
-        kinds[part][first == second] = no_direction
-
-    share_rows(number, len(kinds))
-    n_directed, order = int(np.count_nonzero(kinds < no_direction)), np.empty(0, np.int32)
-    if n_directed < len(kinds) or (kinds[1:] < kinds[:-1]).any():
-        order = _sort_stably(kinds)[:n_directed]
-        kinds = take_rows(kinds, order)
-    lower, upper, gaps = _orient(pairs, order, n_directed, short, values, scores)
-    del order
-    starts = np.append(np.flatnonzero(np.diff(kinds, prepend=narrow(-1))), len(kinds))
-    found, weights = kinds[starts[:-1]].tolist(), scores.weigh_pairs(lower, upper)
+    n, how = len(combinations), _Signs(values, float(scores.sign), float(scores.scale))
+    if len(pairs.left) > MOST_INTERPRETED and n <= MOST_COUNTED:
+        kinds, starts, lower, upper, gaps = _part_many(pairs, numbers.astype(np.int32), n, how)
+    else:
+        kinds, starts, lower, upper, gaps = _part_few(pairs, numbers, n, how)
+    weights = scores.weigh_pairs(lower, upper)
     check_finite(gaps if weights is None else gaps * weights, "The signed gaps")  # scores are, and may be too far apart
     sums, reach, times = _add_spans(gaps, weights, starts)
     return _Transitions(
@@ -189,64 +174,80 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
         weights,
         starts,
         np.where(np.abs(sums) > NO_MEAN * reach, sums, 0.0) / times,
-        [(combinations[kind // n], combinations[kind % n]) for kind in found],
+        [(combinations[kind // n], combinations[kind % n]) for kind in kinds.tolist()],
         scores,
     )
 
 
-def _sort_stably(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return the places of numbers in ascending order, those of equal ones as they come."""
-    if len(numbers) <= MOST_INTERPRETED or numbers.dtype == np.int64:
-        return np.argsort(numbers, kind="stable")
-    return sort_keys(numbers.astype(np.uint32), np.uint32(0), int(numbers.max()).bit_length())[1]
+class _Signs(NamedTuple):
+    """What the signed gap of a pair is made of."""
+
+    values: Floats
+    sign: float
+    scale: float
 
 
-def _orient(
-    pairs: Pairs, order: NDArray[Any], n_pairs: int, combination_of: NDArray[Any], values: Floats, scores: Scores
-) -> tuple[Rows, Rows, Floats]:
-    """Return the people of pairs in an order, or as they are, lower combinations first, and the signed gaps."""
+def _part_few(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> tuple[Rows, NDArray[np.int64], Rows, Rows, Floats]:
+    """Return the transitions that occur, where each begins, and in their order the people and gaps of their pairs."""
+    first, second = numbers.take(pairs.left), numbers.take(pairs.right)
+    kinds = np.where(first == second, n * n, np.minimum(first, second) * n + np.maximum(first, second))
+    order = np.argsort(kinds, kind="stable")[: np.count_nonzero(first != second)]
+    kinds, left, right = kinds[order], pairs.left[order], pairs.right[order]
+    is_turned = (first > second)[order]
+    gaps = how.sign * (how.values.take(right) - how.values.take(left)) / how.scale
+    gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
+    np.negative(gaps, out=gaps, where=is_turned)
+    starts = np.append(np.flatnonzero(np.diff(kinds, prepend=-1)), len(kinds))
+    lower, upper = np.where(is_turned, right, left), np.where(is_turned, left, right)
+    return kinds[starts[:-1]], starts, lower, upper, gaps
+
+
+def _part_many(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> tuple[Rows, NDArray[np.int64], Rows, Rows, Floats]:
+    """Return what :func:`_part_few` does: count the pairs of each transition, then put each where it belongs."""
+    parts = cut_rows(len(pairs.left))
+    counts = np.zeros((len(parts), n * n), np.int64)
+    share_work(
+        lambda i: _count_kinds(pairs.left[parts[i]], pairs.right[parts[i]], numbers, n, counts[i]), range(len(parts))
+    )
+    ends = np.cumsum(counts.T).reshape(n * n, len(parts))
+    filled, n_pairs = np.ascontiguousarray(ends.T) - counts, int(ends[-1, -1])
     lower, upper, gaps = np.empty(n_pairs, pairs.left.dtype), np.empty(n_pairs, pairs.left.dtype), np.empty(n_pairs)
-    how = combination_of, values, float(scores.sign), float(scores.scale)
 
-    def orient(part: slice) -> None:
-        some = order[part] if len(order) else part
-        if n_pairs > MOST_INTERPRETED:
-            rows = (pairs.left, pairs.right) if len(order) else (pairs.left[part], pairs.right[part])
-            _orient_many(*rows, some if len(order) else order, *how, lower[part], upper[part], gaps[part])
-            return
-        left, right = pairs.left[some], pairs.right[some]
-        is_turned = combination_of.take(left) > combination_of.take(right)
-        lower[part], upper[part] = np.where(is_turned, right, left), np.where(is_turned, left, right)
-        apart = scores.sign * (values.take(right) - values.take(left)) / scores.scale
-        apart[np.abs(apart) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
-        gaps[part] = np.negative(apart, out=apart, where=is_turned)
+    def orient(i: int) -> None:
+        _orient_many(pairs.left[parts[i]], pairs.right[parts[i]], numbers, n, how, filled[i], lower, upper, gaps)
 
-    share_rows(orient, n_pairs)
-    return lower, upper, gaps
+    share_work(orient, range(len(parts)))
+    kinds = np.flatnonzero(counts.sum(axis=0))
+    return kinds, np.append(0, ends[kinds, -1]), lower, upper, gaps
+
+
+@compiled
+def _count_kinds(left: Any, right: Any, numbers: Any, n: Any, counts: Any) -> None:
+    for pair in range(len(left)):
+        first, second = numbers[left[pair]], numbers[right[pair]]
+        if first != second:
+            counts[min(first, second) * n + max(first, second)] += 1
 
 
 @compiled
 def _orient_many(
-    left: Any,
-    right: Any,
-    order: Any,
-    combination_of: Any,
-    values: Any,
-    sign: Any,
-    scale: Any,
-    lower: Any,
-    upper: Any,
-    gaps: Any,
+    left: Any, right: Any, numbers: Any, n: Any, how: Any, filled: Any, lower: Any, upper: Any, gaps: Any
 ) -> None:
-    for place in range(len(gaps)):
-        pair = order[place] if len(order) else place
+    """Put pairs where their transition has room, lower combinations first, with the gap of the upper over the lower."""
+    values, sign, scale = how
+    for pair in range(len(left)):
         one, other = left[pair], right[pair]
-        apart = np.divide(sign * (values[other] - values[one]), scale)  # unlike /, never raises
-        if abs(apart) <= GAP_TOLERANCE:
-            apart = 0.0
-        is_turned = combination_of[one] > combination_of[other]
-        lower[place], upper[place] = (other, one) if is_turned else (one, other)
-        gaps[place] = -apart if is_turned else apart
+        first, second = numbers[one], numbers[other]
+        if first != second:
+            apart = np.divide(sign * (values[other] - values[one]), scale)  # unlike /, never raises
+            if abs(apart) <= GAP_TOLERANCE:
+                apart = 0.0  # models give one row at two places two scores
+            is_turned = first > second
+            kind = min(first, second) * n + max(first, second)
+            to = filled[kind]
+            filled[kind] = to + 1
+            lower[to], upper[to] = (other, one) if is_turned else (one, other)
+            gaps[to] = -apart if is_turned else apart
 
 
 def _add_spans(gaps: Floats, weights: Floats | None, starts: NDArray[np.int64]) -> Floats:
@@ -314,8 +315,8 @@ def _find_intervals(
         mean = float(transitions.means[number])
         low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
         bounds: dict[str, Any] = {"low": low, "high": high}
-        for name, holds in transitions.kinds(number).items():
-            known = graph.contribute(holds)
+        kinds = transitions.kinds(number)
+        for known, (name, holds) in zip(graph.contribute_to_each([*kinds.values()]), kinds.items(), strict=True):
             bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
         found[number] = bounds
 
@@ -359,8 +360,11 @@ def _renumber_people(transitions: _Transitions, number: int, n_people: int) -> t
     lower, upper = transitions.lower[span], transitions.upper[span]
     if n_people <= 4 * len(lower):
         return lower, upper, n_people
-    people, places = np.unique(np.concatenate([lower, upper]), return_inverse=True)
-    return places[: len(lower)], places[len(lower) :], len(people)
+    is_there = np.zeros(n_people, np.bool_)
+    is_there[lower], is_there[upper] = True, True
+    number_of = np.cumsum(is_there, dtype=np.int32)
+    number_of -= 1
+    return number_of.take(lower), number_of.take(upper), int(number_of[-1]) + 1
 
 
 def complete_directions(

@@ -103,7 +103,8 @@ def calibration_of_question(question: Question) -> tuple[CalibrationBin, ...]:
     if question.scores.task != "binary" or not question.scores.has_labels:
         return ()
     scores = question.scores
-    bins = calibration_bins(positives_of(scores, question.table), scores.values, weights=scores.weights)
+    is_positive, levels = positives_of(scores, question.table), scores.ranking.levels()
+    bins = calibration_bins(is_positive, scores.values, weights=scores.weights, levels=levels)
     return tuple(CalibrationBin(**one) for one in bins)  # type: ignore[arg-type]  # n is a whole number
 
 

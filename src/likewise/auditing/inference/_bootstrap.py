@@ -6,7 +6,9 @@ resampled in NumPy and many by kernels, to the same bytes; areas with sample wei
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +24,8 @@ FEWER_LANES: Final = 16  # of many people, who are met in order: so there is wor
 TINY: Final = float(np.finfo(np.float64).tiny)
 MOST_INTERPRETED: Final = 2_800  # people whom NumPy resamples: of as many, no other kernel is needed either
 DRAWN_AT_ONCE: Final = 1 << 18  # people whose weights are kept at a time: 4 MB on each thread, 16 MB where they are all
+MOST_CODES: Final = 256  # of a byte
+MOST_COUNTED: Final = 1 << 27  # people: of more, counts run over
 MOST_WEIGHTED: Final = 23_437  # people with sample weights, whose areas NumPy rounds otherwise: records keep theirs
 # Which Poisson number of mean 1 a 16-bit number stands for: k for as many of them as k is likely
 _SHARES: Final = np.cumsum(np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)]))
@@ -176,25 +180,80 @@ def resample_people(
         if position < len(curves):
             areas[part, position] = _trace_in_parts(curves[position], part.start, seed)[:n_lanes]
             return
-        for name, added in _add_in_parts(amounts, n_people, part.start, seed).items():
+        for name, added in _add_in_parts(amounts, flags, n_people, part.start, seed).items():
             sums[name][part] = added.T[:n_lanes]
 
     if n_people <= DRAWN_AT_ONCE:
         share_work(replicate, range(0, n_resamples, LANES))
     else:
+        flags = _Flags.of(amounts, n_people)
         share_work(replicate_many, range(-(-n_resamples // FEWER_LANES) * (1 + len(curves))))
     return sums, areas
 
 
-def _add_in_parts(amounts: Mapping[str, GroupSums], n_people: int, first: int, seed: int) -> dict[str, Floats]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Flags:
+    """The groups of people, and all amounts that are 0 or 1, as one code: how often each occurs tells their sums."""
+
+    codes: NDArray[np.uint8]
+    digits: dict[str, NDArray[np.int64]]  # the group of each code, by name
+    flags: dict[tuple[str, int], NDArray[np.bool_]]  # the amount of each code, by name and place
+
+    @classmethod
+    def of(cls, amounts: Mapping[str, GroupSums], n_people: int) -> _Flags:
+        """Find the codes; if there are too many, no amounts are told by them."""
+        flags = {
+            (name, k): flag for name, one in amounts.items() for k, flag in enumerate(one.amounts) if _is_flag(flag)
+        }
+        columns: dict[Any, tuple[NDArray[Any], int]] = {
+            name: (one.groups, one.n_groups) for name, one in amounts.items() if any(map(_is_flag, one.amounts))
+        }
+        columns |= {named: (flag, 2) for named, flag in flags.items() if len(flag) > 1}  # others are the same for all
+        n_codes = math.prod(n for _, n in columns.values())
+        if n_codes > MOST_CODES or n_people > MOST_COUNTED:
+            return cls(np.empty(0, np.uint8), {}, {})
+        codes, numbers, digits = np.zeros(n_people, np.uint8), np.arange(n_codes), dict[Any, NDArray[np.int64]]()
+        for column, n in columns.values():
+            codes *= np.uint8(n % MOST_CODES)  # all codes are 0 yet, if n is that
+            codes += column.astype(np.uint8)
+        for named, (_, n) in reversed(columns.items()):
+            numbers, digits[named] = np.divmod(numbers, n)
+        held = {of: digits[of] > 0 if len(flag) > 1 else np.full(n_codes, flag[0]) for of, flag in flags.items()}
+        return cls(codes, {name: digits[name] for name in amounts if name in digits}, held)
+
+    def add_up(self, counts: NDArray[np.int32], sums: Mapping[str, Floats]) -> None:
+        """Add to the sums of those amounts, given how often each code occurs in each replicate."""
+        for (name, place), holds in self.flags.items():
+            np.add.at(sums[name][place], self.digits[name][holds], counts[: len(holds)][holds])
+
+
+def _is_flag(amount: NDArray[Any]) -> bool:
+    return amount.dtype == np.bool_
+
+
+@compiled
+def _count_people(codes: Any, weights: Any, counts: Any) -> None:
+    for person in range(len(codes)):
+        code = codes[person]
+        for lane in range(weights.shape[1]):
+            counts[code, lane] += weights[person, lane]
+
+
+def _add_in_parts(
+    amounts: Mapping[str, GroupSums], flags: _Flags, n_people: int, first: int, seed: int
+) -> dict[str, Floats]:
     """Add up amounts in ``FEWER_LANES`` replicates, the weights of some people at a time; in the order of all."""
     sums = {name: np.zeros((len(one.amounts), one.n_groups, FEWER_LANES)) for name, one in amounts.items()}
+    counts = np.zeros((MOST_CODES, FEWER_LANES), np.int32)
     for start in range(0, n_people, DRAWN_AT_ONCE):
         some = slice(start, min(start + DRAWN_AT_ONCE, n_people))
         weights = _draw_some(np.arange(some.start, some.stop, dtype=np.int32), first, seed, FEWER_LANES)
+        _count_people(flags.codes[some], weights, counts)
         for name, one in amounts.items():
-            for amount, added in zip(one.amounts, sums[name], strict=True):
-                _add_people(one.groups[some], amount[some] if len(amount) > 1 else amount, weights, added)
+            for place, (amount, added) in enumerate(zip(one.amounts, sums[name], strict=True)):
+                if (name, place) not in flags.flags:
+                    _add_people(one.groups[some], amount[some] if len(amount) > 1 else amount, weights, added)
+    flags.add_up(counts, sums)
     return sums
 
 

@@ -26,20 +26,26 @@ share p of them, A - D comes to that of all pairs plus (1 / p - 1) D on average,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing.inference._pair_sums import add_chains, add_to_people, count_of_people
-from likewise.auditing.pairs._gaps import quantile_of_sorted
-from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of, sum_products
+from likewise.auditing.inference._pair_sums import (
+    MOST_INTERPRETED,
+    HeldCounts,
+    add_chains,
+    add_to_people,
+    count_of_people,
+    part_values,
+)
+from likewise.auditing.question._weights import effective_size, mean_of, sum_products
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
+Flags = NDArray[np.bool_]
 Interval = tuple[float, float]
 # a record says how it got its intervals
 METHOD: Final = "contributions of people, third moments of differences, long tails, also of areas"
@@ -54,7 +60,6 @@ MOST_STRETCHED: Final = 2.0  # times the reach of a symmetric interval, to the s
 KURTOSIS_PEOPLE: Final = 2.0  # a third of the people, if they are normal; half as much again for certain
 MARGIN: Final = 1.04  # intervals of first order are a little narrow, which benchmarks/results/coverage.md measures
 MOST_LEVERAGE: Final = 0.999
-N_HALVINGS: Final = 50
 NOTHING: Final = 1e-24  # a variance that rounding leaves of none, in units of a squared gap
 
 
@@ -90,19 +95,43 @@ class PairGraph:
 
     def contribute(self, values: NDArray[Any], *, others: Floats | None = None) -> Contributions:
         """Return what people contribute to the mean of the pairs' values; ``others`` is what they do besides."""
+        if values.dtype == np.bool_ and others is None:
+            return next(self.contribute_to_each([values]))
         found, parts = self._add_up(values, others)
+        return self._complete(found, parts, values)
+
+    def contribute_to_each(self, holds: Sequence[Flags]) -> Iterator[Contributions]:
+        """Yield what people contribute to the share of pairs that each of several things holds for."""
+        for found, one in zip(self.contribute_to_shares(holds), holds, strict=True):
+            yield self._complete(found, self.part(one), one)
+
+    def contribute_to_shares(self, holds: Iterable[Flags]) -> Iterator[Contributions]:
+        """Yield what people contribute to shares of pairs: their variance and no more."""
+        if self.shares is not None or len(self.left) <= MOST_INTERPRETED:
+            yield from map(self._contribute_to_share, holds)
+            return
+        counts, waiting = HeldCounts(self.left, self.right, self.n_pairs_of), iter(holds)
+        while held := counts.count(waiting):
+            for place, n in enumerate(held):
+                by_person = counts.relate(place, n, self.roots)
+                yield self._of_share(by_person, n / len(self.left))
+
+    def _contribute_to_share(self, holds: Flags) -> Contributions:
+        if self.shares is not None or not len(holds):
+            return self._add_parts(self.part(holds), holds)
+        share = mean_of(holds, None)
+        counts = count_of_people(self.left[holds], self.right[holds], self.n_people)
+        return self._of_share((counts - share * self.n_pairs_of) / (len(holds) * self.roots), share)
+
+    def _of_share(self, by_person: Floats, share: float) -> Contributions:
+        of_one = share * (1 - share)
+        return Contributions(by_person, of_one / len(self.left), of_one, self.n_counting)
+
+    def _complete(self, found: Contributions, parts: Floats, values: NDArray[Any]) -> Contributions:
+        """Add what skewness depends on."""
         cubes = float(np.einsum("i,i,i", parts, parts, parts))
         shown = min(2 * mean_of(values != 0, self.shares), 1.0) if len(values) else 1.0
         return replace(found, third=-cubes, bent=self.bend(parts, found.by_person), shown=shown)
-
-    def contribute_to_share(self, holds: NDArray[np.bool_]) -> Contributions:
-        """Return what people contribute to the share of pairs that something holds for: its variance and no more."""
-        if self.shares is not None or not len(holds):
-            return self._add_parts(self.part(holds), holds)
-        share, n = mean_of(holds, None), len(holds)
-        by_person = count_of_people(self.left, self.right, self.n_people, holds) - share * self.n_pairs_of
-        by_person /= n * self.roots
-        return Contributions(by_person, share * (1 - share) / n, share * (1 - share), self.n_counting)
 
     def bend(self, parts: Floats, by_person: Floats) -> float:
         """Return what three pairs in a chain add to the third moment, by what each pair contributes to the mean."""
@@ -110,15 +139,21 @@ class PairGraph:
 
     def _add_up(self, values: NDArray[Any], others: Floats | None) -> tuple[Contributions, Floats]:
         """Return the contributions of people, and of each pair."""
-        parts = self.part(values)
-        found = self.contribute_to_share(values) if values.dtype == np.bool_ else self._add_parts(parts, values)
+        if self.shares is None and len(values):
+            parts, by_person = part_values(values, mean_of(values, None), self.left, self.right, self.n_people)
+            found = self._of_parts(parts, by_person, values)
+        else:
+            parts = self.part(values)
+            found = self._add_parts(parts, values)
         if others is not None:
             found = replace(found, by_person=found.by_person + others)
         return found, parts
 
     def _add_parts(self, parts: Floats, values: NDArray[Any]) -> Contributions:
         """Return the contributions of people, by that of each pair."""
-        by_person = add_to_people(parts, self.left, self.right, self.n_people)
+        return self._of_parts(parts, add_to_people(parts, self.left, self.right, self.n_people), values)
+
+    def _of_parts(self, parts: Floats, by_person: Floats, values: NDArray[Any]) -> Contributions:
         by_person /= self.roots
         squares = sum_products(parts, parts)
         of_one = squares * max(len(parts), 1)
@@ -130,7 +165,10 @@ class PairGraph:
         """Return what each pair contributes to the mean."""
         if not len(values):
             return values.astype(np.float64)
-        parts: Floats = values - mean_of(values, self.shares)
+        mean = mean_of(values, self.shares)
+        if self.shares is None and values.dtype == np.bool_:  # there are only two
+            return np.where(values, (1 - mean) / len(values), (0 - mean) / len(values))
+        parts: Floats = values - mean
         if self.shares is None:
             parts /= len(values)
         else:
@@ -177,10 +215,14 @@ class Contributions:
     third: float = 0.0  # what the third moment has besides the cubes of people, for pairs were counted twice
     bent: float = 0.0  # and for chains of pairs
 
-    @cached_property
+    @property
     def seen(self) -> float:
         """The variance that these people show."""
-        return max(sum_products(self.by_person, self.by_person) - self.of_pairs, self.of_pairs)
+        known = self.__dict__.get("_seen")  # a cached property of Python 3.11 has one lock for all
+        if known is None:
+            known = max(sum_products(self.by_person, self.by_person) - self.of_pairs, self.of_pairs)
+            self.__dict__["_seen"] = known
+        return known
 
     @property
     def more(self) -> float:
@@ -323,7 +365,7 @@ def interval_by_skewness(
 
     The skewness may be anything between the two told: the lower end goes by the first and the upper by the second.
     """
-    student = _student(n_counting, confidence)
+    student = reach_of_student(n_counting, confidence)
     below, above = _stretch(student, skewness)
     return max(value - error * below, least), min(value + error * above, most)
 
@@ -335,7 +377,7 @@ def _stretch(student: float, skewness: tuple[float, float]) -> tuple[float, floa
     return min(abs(_unskew(student, lowest)), most), min(abs(_unskew(-student, highest)), most)
 
 
-def _student(n_counting: float, confidence: float) -> float:
+def reach_of_student(n_counting: float, confidence: float) -> float:
     """Return how many standard errors an interval reaches to each side."""
     from scipy.special import stdtrit
 
@@ -353,7 +395,7 @@ def _unskew(end: float, skewness: float) -> float:
 def interval_of_share(share: float, n_independent: float, confidence: float, n_counting: float = math.inf) -> Interval:
     """Bound a share by Wilson's formula, which also works for shares of 0 and 1."""
     n = max(n_independent, 1.0)
-    z = _student(min(n, n_counting), confidence)
+    z = reach_of_student(min(n, n_counting), confidence)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(min(middle - reach, share), 0.0), min(max(middle + reach, share), 1.0)
@@ -381,7 +423,7 @@ def bound_share(share: float, found: Contributions, confidence: float) -> Interv
     if found.n_counting < FEWEST_PEOPLE:
         return None
     low, high = interval_of_share(share, count_trials(share, found), confidence, found.n_counting)
-    student = _student(found.n_counting, confidence)
+    student = reach_of_student(found.n_counting, confidence)
     # Wilson's formula knows how skewed a share of independent trials is, and nothing of chains
     below, above = (max(one / student, 1.0) for one in _stretch(student, (found.lean, found.lean)))
     return max(share - (share - low) * below, 0.0), min(share + (high - share) * above, 1.0)
@@ -412,74 +454,3 @@ def bound_change(
     if high is None or low is None:
         return None
     return subtract(up, high, down, low, min(more.correlation(less), 0.0))
-
-
-def quantile_interval(
-    graph: PairGraph,
-    values: Floats,
-    ordered: Floats | WeightedOrder,
-    share: float,
-    *,
-    confidence: float,
-    most: float,
-    around: Callable[[float, float], Interval] | None = None,
-) -> Interval | None:
-    """Bound a quantile: how uncertain the share of values below it is says how far to look to both sides.
-
-    As far as this share would be off, were the quantile there: rare values may all have been missed, or met by chance.
-    Where the look goes beyond the largest value there is, only ``most`` is surely enough; beyond the smallest, only 0.
-    ``around`` gives the quantiles of all values, where these are a sample. None where too few people count.
-    """
-    if graph.n_counting < FEWEST_PEOPLE:
-        return None
-    quantile_of = ordered.quantile if isinstance(ordered, WeightedOrder) else partial(quantile_of_sorted, ordered)
-    find = around or (lambda low, high: (quantile_of(low), quantile_of(high)))
-    quantile, n_trials = quantile_of(share), math.inf
-    lowest = highest = quantile
-    low = high = share
-    tried: set[float] = set()
-    for _ in range(3):  # what is uncertain at the ends counts, too: there may be a cliff between
-        ends = {lowest, highest} - tried
-        if not ends:
-            break
-        tried |= ends
-        n_trials = min(n_trials, *(_trials_below(graph, values, end, share) for end in ends))
-        low, high = _places(share, n_trials, confidence, graph.n_counting)
-        lowest, highest = find(low, high)
-    return lowest if low > 0 else 0.0, highest if high < 1 else max(most, highest)
-
-
-def _places(share: float, n_trials: float, confidence: float, n_counting: float) -> Interval:
-    """Return between which shares of sorted values a quantile is: those of order statistics, 0 and 1 where none does.
-
-    Of n independent values the u-th is below the quantile as often as at least u of n trials succeed. As n is an
-    estimate and no whole number, the ends go half a trial further.
-    """
-    from scipy.special import betainc, ndtr
-
-    n = max(n_trials, 1.0)
-    tail = float(ndtr(-_student(min(n, n_counting), confidence)))
-
-    def find_place(chance: float) -> float:
-        """Halve what is between the ends; scipy's own search takes a fifth of a second to import."""
-        least, most = 1.0, n
-        for _ in range(N_HALVINGS):
-            middle = (least + most) / 2
-            least, most = (middle, most) if betainc(middle, n - middle + 1, share) > chance else (least, middle)
-        return least
-
-    low, high = 0.0, 1.0
-    if (1 - share) ** n < tail:
-        low = max(find_place(1 - tail) - 1.5, 0.0) / n
-    if share**n < tail:
-        high = min(find_place(tail) + 0.5, n) / n
-    return low, high
-
-
-def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) -> float:
-    """Return how many independent trials the share of values below a limit is worth."""
-    for is_below in (np.less_equal, np.less):  # one of them may hold for all, where values repeat
-        found = graph.contribute_to_share(is_below(values, limit))
-        if found.of_one > NOTHING:
-            return count_trials(share, found)
-    return max(graph.n_counting, 1.0)

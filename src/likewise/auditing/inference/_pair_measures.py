@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._memory import n_cores
-from likewise._ranking import sort_numbers
+from likewise._ranking import Levels, sort_numbers
 from likewise._threads import share_calls, share_work
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
@@ -21,10 +21,10 @@ from likewise.auditing.inference._intervals import (
     PairGraph,
     bound_share,
     interval_of_mean,
-    quantile_interval,
     subtract,
 )
 from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
+from likewise.auditing.inference._quantile_intervals import quantile_intervals
 from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks, find_levels
 from likewise.auditing.pairs._gaps import (
     GAP_TOLERANCE,
@@ -202,10 +202,13 @@ def measure_pairs(
     is_alike = n_labels == 1 and summary is None  # all pairs have the one label
     labels: list[int | None] = [None, *range(0 if is_alike else n_labels)]
     found: dict[int | None, SliceMeasures] = dict.fromkeys(labels, SliceMeasures({}, {}))
-    levels = find_levels(scored.ranks) if settings.n_resamples else []
+    levels = find_levels(scored.ranks, scored.ranking) if settings.n_resamples else []
 
     def measure_slice(scored: ScoredPairs, summary: PairSummary | None, label: int | None) -> SliceMeasures:
-        chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
+        if summary is not None and not settings.n_resamples:
+            chosen: slice | NDArray[np.intp] = slice(0)  # all that is asked of pairs is in the summary
+        else:
+            chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
         part = _Slice(scored, chosen, levels, settings, None if summary is None else SummaryFacts(summary, label))
         return part.measure(spread, spread_contributions)
 
@@ -278,7 +281,7 @@ class _Slice:
         self,
         scored: ScoredPairs,
         chosen: slice | NDArray[np.intp],
-        levels: list[tuple[NDArray[np.integer], int]],
+        levels: list[Levels],
         settings: AuditSettings,
         facts: PairFacts | None,
     ) -> None:
@@ -322,14 +325,15 @@ class _Slice:
         """Return what people contribute to every mean and share."""
         gaps, rank_gaps = self._columns.values()
         limit, flips = self._settings.gap_limit + GAP_TOLERANCE, self._flips
-        calls: dict[str, Callable[[], Contributions]] = {
-            "gap_mean": lambda: graph.contribute(gaps),
-            "rank_gap_mean": lambda: graph.contribute(rank_gaps, others=self._contribute_to_ranks()),
-            "gap_share_above": lambda: graph.contribute(gaps > limit),
+        holds = {"gap_share_above": gaps > limit} | ({} if flips is None else {"flip_rate": flips})
+        calls: dict[str, Callable[[], list[Contributions]]] = {
+            "gap_mean": lambda: [graph.contribute(gaps)],
+            "rank_gap_mean": lambda: [graph.contribute(rank_gaps, others=self._contribute_to_ranks())],
+            "shares": lambda: [*graph.contribute_to_each([*holds.values()])],
         }
-        if flips is not None:
-            calls["flip_rate"] = lambda: graph.contribute(flips)
-        return share_calls(calls, n_threads=self._n_threads)
+        found = share_calls(calls, n_threads=self._n_threads)
+        shares = dict(zip(holds, found.pop("shares"), strict=True))
+        return {name: one for name, (one,) in found.items()} | shares
 
     @property
     def _n_threads(self) -> int:
@@ -349,15 +353,9 @@ class _Slice:
         intervals: dict[str, Interval | None] = dict.fromkeys(places)
         graph, n = self._graph, self._facts.n
         if graph is not None:
-            for column in most:
-                self._sample.ordered(column)
-            intervals = share_calls(
-                {
-                    name: partial(self._bound_quantile, graph, column, share, most[column])
-                    for name, (column, share) in places.items()
-                },
-                n_threads=self._n_threads,
-            )
+            calls = {column: partial(self._bound_quantiles, graph, column, most[column]) for column in most}
+            bounded = share_calls(calls, n_threads=self._n_threads)
+            intervals = {f"{column}_{name}": bounded[column][name] for column in most for name in QUANTILES}
         found = {
             name: _measure(self._facts.quantile(column, share), intervals[name], n)
             for name, (column, share) in places.items()
@@ -370,21 +368,27 @@ class _Slice:
             found[f"{column}_max"] = Measure(self._facts.largest(column), n=n)  # no resample goes beyond it
         return found
 
-    def _bound_quantile(self, graph: PairGraph, column: str, share: float, most: float) -> Interval | None:
+    def _bound_quantiles(self, graph: PairGraph, column: str, most: float) -> dict[str, Interval | None]:
         ordered, confidence = self._sample.ordered(column), self._settings.confidence
-        interval = quantile_interval(
+        intervals = quantile_intervals(
             graph,
             self._columns[column],
             ordered if self._weights is None else self._sample.weighted(column),
-            share,
+            [*QUANTILES.values()],
             confidence=confidence,
             most=most,
             around=partial(self._facts.around, column) if self._is_sample else None,
         )
-        if interval is None or column == "gap":
-            return interval
+        found = dict(zip(QUANTILES, intervals, strict=True))
+        if column == "gap":
+            return found
         n_people = len(self._ranks) if self._person_weights is None else effective_size(self._person_weights)
-        return allow_for_ranks(interval, self._facts.quantile(column, share), ordered, n_people, confidence)
+
+        def allow(name: str, interval: Interval | None) -> Interval | None:
+            quantile = self._facts.quantile(column, QUANTILES[name])
+            return interval and allow_for_ranks(interval, quantile, ordered, n_people, confidence)
+
+        return {name: allow(name, interval) for name, interval in found.items()}
 
     def _measure_share(self, share: float, known: Contributions | None) -> Measure:
         """Bound a share by how the pairs it holds for are distributed over people."""

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._ranking import rank_numbers
+from likewise._ranking import Levels, Ranking
 from likewise.auditing.inference._intervals import Interval
 from likewise.auditing.inference._pair_sums import add_to_levels
 from likewise.auditing.question._weights import mean_of
@@ -46,10 +46,10 @@ def allow_for_ranks(
     return max(low, 0.0), min(high, 1.0)
 
 
-def find_levels(ranks: Floats) -> list[tuple[Rows, int]]:
-    """Find, for each column of ranks, everybody's level among the distinct ones, and how many there are."""
-    found = (rank_numbers(column) for column in ranks.reshape(len(ranks), -1).T)
-    return [(level, len(distinct)) for level, distinct in found]
+def find_levels(ranks: Floats, ranking: Ranking | None = None) -> list[Levels]:
+    """Find everybody's level for each column of ranks, or take it from a ranking of these."""
+    ranking = Ranking(ranks) if ranking is None else ranking
+    return [ranking.levels(column) for column in range(1 if ranks.ndim == 1 else ranks.shape[1])]
 
 
 def contribute_to_ranks(
@@ -58,7 +58,7 @@ def contribute_to_ranks(
     ranks: Floats,
     weights: Floats | None = None,
     of_people: Floats | None = None,
-    levels: list[tuple[Rows, int]] | None = None,
+    levels: list[Levels] | None = None,
 ) -> Floats:
     """Return what people contribute to a mean rank gap by standing between the two of a pair, whoever they are.
 
@@ -70,12 +70,12 @@ def contribute_to_ranks(
     chosen = np.zeros(len(left), np.intp)
     if columns.shape[1] > 1:
         chosen = np.abs(columns[left] - columns[right]).argmax(axis=1)
-    for number, (place, n_levels) in enumerate(levels or find_levels(ranks)):
+    for number, one in enumerate(levels or find_levels(ranks)):
         own = slice(None) if columns.shape[1] == 1 else chosen == number
         times = None if weights is None else weights[own]
-        lows, highs = add_to_levels(place, n_levels, left[own], right[own], times)
+        lows, highs = add_to_levels(one.of_rows, one.n, left[own], right[own], times)
         opened = np.append(0, lows[:-1]) - highs  # after a level, up to and with the next
-        found += (np.cumsum(opened) + (lows + highs) / 2)[place]
+        found += (np.cumsum(opened) + (lows + highs) / 2)[one.of_rows]
     found /= max(len(left), 1) if weights is None or not len(weights) else weights.sum()
     around = found - mean_of(found, of_people) if len(found) else found
     by_person: Floats = around / max(len(found), 1) if of_people is None else around * (of_people / of_people.sum())

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likewise._ranking import rank_numbers
-from likewise._threads import share_rows
+from likewise._ranking import Levels
+from likewise._threads import share_rows, take_rows
 from likewise.exceptions import ScoreError
 
 Floats = NDArray[np.float64]
@@ -123,15 +123,15 @@ def rank_scores(scores: ArrayLike, *, weights: ArrayLike | None = None) -> Float
     if values.ndim == 2:
         ranked = [rank_scores(column, weights=weights) for column in values.T]
         return np.column_stack(ranked) if values.size else values
-    rank, levels = rank_numbers(values)
-    counts, total = np.bincount(rank, minlength=len(levels)), max(len(values), 1)
-    if weights is not None:
-        times = np.asarray(weights, dtype=np.float64)
-        counts, total = np.bincount(rank, times, len(levels)), times.sum()
+    return rank_levels(Levels.of(values), None if weights is None else np.asarray(weights, dtype=np.float64))
+
+
+def rank_levels(levels: Levels, weights: Floats | None) -> Floats:
+    """Return what :func:`rank_scores` does, by the levels of the scores."""
+    counts, total = levels.count(weights), max(len(levels.of_rows), 1) if weights is None else weights.sum()
     below = np.cumsum(counts) - counts
     shares: Floats = (below + counts / 2) / total
-    ranks: Floats = shares.take(rank)
-    return ranks
+    return take_rows(shares, levels.of_rows)
 
 
 def rank_gaps(pairs: Pairs, scores: ArrayLike) -> Floats:

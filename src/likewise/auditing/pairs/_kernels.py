@@ -323,6 +323,28 @@ def merge_people(
 
 
 @compiled
+def measure_kept(
+    left: Any,
+    right: Any,
+    facts: Any,
+    decisions: Any,
+    label_of: Any,
+    scale: Any,
+    gaps: Any,
+    rank_gaps: Any,
+    flips: Any,
+    labels: Any,
+) -> None:
+    """Measure pairs of people, of whom ``facts`` are score and rank."""
+    for pair in range(len(gaps)):
+        one, other = left[pair], right[pair]
+        gaps[pair] = np.divide(abs(facts[other, 0] - facts[one, 0]), scale)  # unlike /, never raises
+        rank_gaps[pair] = abs(facts[other, 1] - facts[one, 1])
+        flips[pair] = decisions[one] != decisions[other]
+        labels[pair] = label_of[one]
+
+
+@compiled
 def _choose(left: Any, right: Any, order: Any, is_taken: Any, chosen: Any) -> Any:
     n_chosen = 0
     for pair in order:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._threads import share_work, take_rows
+from likewise._ranking import Ranking
+from likewise._threads import share_rows
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.pairs._gaps import gap_between, rank_gap_between, rank_scores
+from likewise.auditing.pairs._gaps import gap_between, rank_gap_between, rank_levels
 from likewise.auditing.pairs._summary import PairBatch, SummaryShape
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._scores import Scores
@@ -23,6 +24,7 @@ Rows = NDArray[np.integer[Any]]
 
 FEW_SCORES: Final = 20  # different ones: pairs of so few may be alike by chance
 MANY: Final = 1_000
+MOST_INTERPRETED: Final = 100_000  # pairs: NumPy measures fewer before a kernel is read from the disk
 AT_ONCE: Final = 1 << 17  # pairs: what is computed of them is ten times as large as they are
 
 
@@ -90,7 +92,7 @@ class ScoredPeople:
         numbers, combinations = number_combinations(table) if signed else (None, [])
         values = PersonValues(
             scores.values,
-            rank_scores(scores.values, weights=scores.weights),
+            _rank_people(scores),
             scores.decisions,
             None if numbers is None else numbers.astype(np.int32),
             scores.weights,
@@ -137,6 +139,7 @@ class ScoredPairs:
     unseen: float  # how large a gap may be, where all that are seen are alike
     weights: Floats | None = None  # of pairs: the product of those of the two people
     person_weights: Floats | None = None
+    ranking: Ranking | None = None  # of the ranks, where it is that of the scores
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -145,27 +148,64 @@ class ScoredPairs:
 def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
     """Measure each pair, without signs."""
     people = ScoredPeople.of(pairs.left_table, scores, signed=False)
-    gaps, rank_gaps, flips = np.empty(len(pairs)), np.empty(len(pairs)), np.zeros(len(pairs), np.bool_)
-
-    def measure(start: int) -> None:
-        some = slice(start, start + AT_ONCE)
-        batch = people.measure(pairs.left[some], pairs.right[some])
-        gaps[some], rank_gaps[some] = batch.gaps, batch.rank_gaps
-        flips[some] = False if batch.flips is None else batch.flips
-
-    share_work(measure, range(0, len(pairs), AT_ONCE))
+    found = _Found(
+        np.empty(len(pairs)), np.empty(len(pairs)), np.zeros(len(pairs), np.bool_), np.empty(len(pairs), np.int32)
+    )
+    if scores.values.ndim == 1 and len(pairs) > MOST_INTERPRETED:
+        _measure_many(pairs, people, found)
+    else:
+        for start in range(0, len(pairs), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            batch = people.measure(pairs.left[some], pairs.right[some])
+            flips = False if batch.flips is None else batch.flips
+            for column, values in zip(found, (batch.gaps, batch.rank_gaps, flips, batch.labels), strict=True):
+                column[some] = values
     return ScoredPairs(
         pairs=pairs,
-        labels=take_rows(people.labels, pairs.left),
-        gaps=gaps,
-        rank_gaps=rank_gaps,
-        flips=None if scores.decisions is None else flips,
+        labels=found.labels,
+        gaps=found.gaps,
+        rank_gaps=found.rank_gaps,
+        flips=None if scores.decisions is None else found.flips,
         ranks=people.values.ranks,
         largest=np.inf if scores.task == "regression" else 1.0,
         unseen=unseen_gap(scores),
         weights=scores.weigh_pairs(pairs.left, pairs.right),
         person_weights=scores.weights,
+        ranking=scores.ranking if scores.weights is None else None,  # people without weight part no ranks
     )
+
+
+class _Found(NamedTuple):
+    """What is measured of each pair."""
+
+    gaps: Floats
+    rank_gaps: Floats
+    flips: NDArray[np.bool_]
+    labels: NDArray[np.int32]
+
+
+def _measure_many(pairs: ComparablePairs, people: ScoredPeople, found: _Found) -> None:
+    """Measure pairs of people with one score each in compiled code: of each person, all is read at once."""
+    from likewise.auditing.pairs._kernels import measure_kept
+
+    values = people.values
+    facts = np.column_stack([values.scores, values.ranks])
+    decisions = np.zeros(len(facts), np.int8) if values.decisions is None else values.decisions.astype(np.int8)
+    known = facts, decisions, people.labels, float(people.meter.scale)
+
+    def measure(some: slice) -> None:
+        measure_kept(pairs.left[some], pairs.right[some], *known, *(column[some] for column in found))
+
+    share_rows(measure, len(pairs))
+
+
+def _rank_people(scores: Scores) -> Floats:
+    """Return the rank of everybody, in one column or one per class."""
+    if scores.values.ndim == 1:
+        return rank_levels(scores.ranking.levels(), scores.weights)
+    columns = range(scores.values.shape[1]) if scores.values.size else ()
+    ranked = [rank_levels(scores.ranking.levels(column), scores.weights) for column in columns]
+    return np.column_stack(ranked) if ranked else scores.values
 
 
 def unseen_gap(scores: Scores) -> float:

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_count
-from likewise._ranking import rank_numbers
+from likewise._ranking import Levels
+from likewise._threads import take_rows
 from likewise.auditing.people._sums import Floats, GroupSums, check_labels, group_sums, ratio
 from likewise.auditing.question._weights import mean_of
 
@@ -55,26 +56,34 @@ def calibration_error(
 
 
 def calibration_sums(
-    labels: NDArray[np.integer], scores: Floats, *, n_bins: int = N_BINS, weights: Floats | None = None
+    labels: NDArray[np.integer],
+    scores: Floats,
+    *,
+    n_bins: int = N_BINS,
+    weights: Floats | None = None,
+    levels: Levels | None = None,
 ) -> GroupSums:
-    """Add up, bin by bin, how much scores exceed what came true."""
+    """Add up, bin by bin, how much scores exceed what came true; ``levels`` are those of one score per person."""
     if scores.ndim == 2:
         likeliest = scores.argmax(axis=1)
-        scores, came_true = scores[np.arange(len(scores)), likeliest], likeliest == labels
+        scores, came_true, levels = scores[np.arange(len(scores)), likeliest], likeliest == labels, None
     else:
         came_true = labels == 1
-    times = np.ones(len(scores)) if weights is None else weights
-    return group_sums([scores - came_true], _bins(scores, times, n_bins), n_bins)
+    return group_sums([scores - came_true], _bins(levels or Levels.of(scores), weights, n_bins), n_bins)
 
 
 def calibration_bins(
-    came_true: NDArray[np.bool_], scores: Floats, n_bins: int = N_BINS, weights: Floats | None = None
+    came_true: NDArray[np.bool_],
+    scores: Floats,
+    n_bins: int = N_BINS,
+    weights: Floats | None = None,
+    levels: Levels | None = None,
 ) -> list[dict[str, float]]:
     """Describe the people of each bin, from low scores to high; bins without people are left out."""
     if weights is not None:
         counting = weights > 0
-        came_true, scores, weights = came_true[counting], scores[counting], weights[counting]
-    bins = _bins(scores, np.ones(len(scores)) if weights is None else weights, n_bins)
+        came_true, scores, weights, levels = came_true[counting], scores[counting], weights[counting], None
+    bins = _bins(levels or Levels.of(scores), weights, n_bins)
     parts = [np.flatnonzero(bins == place) for place in range(n_bins)]
     times = [None if weights is None else weights[part] for part in parts]
     return [
@@ -114,12 +123,11 @@ def calibration_interval(
     return min(low, value), min(max(value + reach, value), 1.0)
 
 
-def _bins(scores: Floats, weights: Floats, n_bins: int) -> NDArray[np.integer]:
+def _bins(levels: Levels, weights: Floats | None, n_bins: int) -> NDArray[np.integer]:
     """Part people at their middle rank, which people with equal scores share."""
-    place, distinct = rank_numbers(scores)
-    people = np.bincount(place, weights, len(distinct))
+    people = levels.count(weights).astype(np.float64, copy=False)
     middle = np.cumsum(people) - people / 2
     places = n_bins * middle / max(people.sum(), np.finfo(np.float64).tiny)
     bins = np.floor(places + ROUNDING).astype(np.int64)
-    parts: NDArray[np.integer] = np.minimum(bins, n_bins - 1).take(place)  # nobody of weight 0 stands past the end
-    return parts
+    bins = np.minimum(bins, n_bins - 1).astype(np.min_scalar_type(n_bins - 1))  # nobody of weight 0 is past the end
+    return take_rows(bins, levels.of_rows)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_number
+from likewise._ranking import Ranking
 from likewise._threads import share_calls, threads_for
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import Contributions, Interval, contribute_alone, interval_of_mean
@@ -127,23 +128,32 @@ class LabelLedger:
 
     @classmethod
     def open(
-        cls, labels: Labels, scores: Floats, decisions: Labels | None, *, weights: Floats | None = None
+        cls,
+        labels: Labels,
+        scores: Floats,
+        decisions: Labels | None,
+        *,
+        weights: Floats | None = None,
+        ranking: Ranking | None = None,
     ) -> LabelLedger:
         """Find what each person adds; the bins of the calibration are those of the given weights."""
+        ranking = Ranking(scores) if ranking is None else ranking
         n_labels = 2 if scores.ndim == 1 else scores.shape[1]
         is_right = np.zeros(len(labels), np.bool_) if decisions is None else decisions == labels
         counts = np.bincount(labels, weights, n_labels)
         occurring = np.flatnonzero(counts)
         columns = {1: scores} if scores.ndim == 1 else {label: scores[:, label] for label in occurring.tolist()}
+        of_all = ranking.levels() if scores.ndim == 1 else None
         calls: dict[str | int, Callable[[], Any]] = {
             "label": lambda: group_sums([ONE_EACH, is_right, *_losses(labels, scores)], labels, n_labels),
-            "bin": lambda: calibration_sums(labels, scores, weights=weights),
+            "bin": lambda: calibration_sums(labels, scores, weights=weights, levels=of_all),
             "spread": lambda: spread_sums(scores),
         }
         if decisions is not None:
             calls["decision"] = lambda: group_sums([ONE_EACH], decisions, n_labels)
         for label, column in columns.items():
-            calls[label] = partial(curve, labels == label, column, weights)
+            levels = of_all or ranking.levels(label)
+            calls[label] = partial(curve, labels == label, column, weights, levels=levels)
         found = share_calls(calls, n_threads=threads_for(len(labels)))
         curves = [found.pop(label) for label in columns]
         averaged = np.array([1])
@@ -363,7 +373,8 @@ def open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> L
     if not scores.has_labels:
         return NumberLedger.open(outcomes, scores.values, scores.weights)
     labels = table.labels if scores.task == "multiclass" else positives_of(scores, table).astype(np.int64)
-    return LabelLedger.open(labels, scores.values, scores.predicted, weights=scores.weights)
+    how: dict[str, Any] = {"weights": scores.weights, "ranking": scores.ranking}
+    return LabelLedger.open(labels, scores.values, scores.predicted, **how)
 
 
 def _bound_by_replicates(

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likewise._ranking import sort_rows
+from likewise._ranking import Levels
 from likewise.auditing.question._weights import sum_products
 from likewise.exceptions import ScoreError
 
@@ -107,12 +107,10 @@ def _add_along(numbers: Floats) -> Floats:
     return np.cumsum(numbers, out=numbers)
 
 
-def curve(is_positive: Flags, scores: Floats, weights: Floats | None = None) -> Curve:
-    """Return people in order of their scores."""
-    order, ordered = sort_rows(-scores)
-    is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
-    one = Curve(order.astype(np.int32, copy=False), np.ascontiguousarray(is_positive[order]), is_last)
-    return one.weighted(weights)
+def curve(is_positive: Flags, scores: Floats, weights: Floats | None = None, *, levels: Levels | None = None) -> Curve:
+    """Return people in order of their scores, by the levels of these where they are known."""
+    order, is_last = (levels or Levels.of(scores)).descend()
+    return Curve(order, is_positive[order], is_last).weighted(weights)
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:

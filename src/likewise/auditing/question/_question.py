@@ -87,6 +87,8 @@ def encode_people(
     X: Any, y: Any, *, roles: Roles | Schema, rule: Comparability, settings: AuditSettings, scores: Any = None
 ) -> EncodedPeople:
     """Check and encode people; of the scores only the name of their column matters."""
+    if isinstance(roles, Roles | Schema):
+        X = open_frame(X).keeping()  # every column is read for the schema, and for its codes
     is_labelled = _has_labels(X, y, roles)
     outcomes = _find_outcomes(X, y, roles, settings.task) if is_labelled else None
     schema = _learn(roles, X, (scores, settings.sample_weight), is_regression=outcomes is not None)

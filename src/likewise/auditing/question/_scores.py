@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter, suggest
-from likewise._ranking import sort_rows
+from likewise._ranking import Levels, Ranking, sort_rows
 from likewise.auditing._settings import Task
 from likewise.auditing.question._task import Unnamed
 from likewise.auditing.question._weights import effective_size, spread_between
@@ -68,6 +68,10 @@ class Scores:
     is_labelled: bool = True
     favours_low: bool = False
     weights: NDArray[np.float64] | None = None
+    ranking: Ranking = field(init=False, repr=False)  # for all who need the scores in order
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ranking", Ranking(self.values))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -182,8 +186,11 @@ def interpret_scores(
     """Check that the numbers are what the task calls for, and derive the decisions."""
     if task == "multiclass":
         _refuse_no_probabilities(values, table)
-        values = _join_rounded(np.clip(values, 0.0, 1.0))
-        return Scores(values, task, values.argmax(axis=1), weights=weights)
+        columns = [_join_rounded(column) for column in np.clip(values, 0.0, 1.0).T]
+        values = np.column_stack([column for column, _ in columns])
+        scores = Scores(values, task, values.argmax(axis=1), weights=weights)
+        scores.ranking.take(levels for _, levels in columns)
+        return scores
     if values.ndim == 2:
         if task == "regression" or values.shape[1] > 2:
             raise ScoreError(
@@ -193,13 +200,15 @@ def interpret_scores(
     if task == "binary":
         values = _keep_probabilities(values)
         threshold = 0.5 if threshold is None else threshold
-    values = _join_rounded(values)
+    values, levels = _join_rounded(values)
     if approval_rate is not None and favours_low:  # the lowest are approved, below the next score that is not
         threshold = float(np.nextafter(-_threshold_for(-values, approval_rate, weights), np.inf))
     elif approval_rate is not None:
         threshold = _threshold_for(values, approval_rate, weights)
     decisions = None if threshold is None else ((values >= threshold) != favours_low).astype(np.int8)
-    return Scores(values, task, decisions, threshold, scale, positive, is_labelled, favours_low, weights)
+    scores = Scores(values, task, decisions, threshold, scale, positive, is_labelled, favours_low, weights)
+    scores.ranking.take([levels])
+    return scores
 
 
 def _column_scores(name: str, frame: Any) -> Any:
@@ -380,10 +389,8 @@ def _keep_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(values, 0.0, 1.0)
 
 
-def _join_rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Make scores equal that differ by rounding: it would part equal people at a threshold, and in rank."""
-    if values.ndim == 2:
-        return np.column_stack([_join_rounded(column) for column in values.T])
+def _join_rounded(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Levels]:
+    """Make scores equal that differ by rounding, which would part equal people at a threshold; also rank them."""
     order, ordered = sort_rows(values)
     reach = ROUNDING * np.abs(ordered)
     spread = float((ordered - ordered[len(ordered) // 2]).std()) if len(ordered) else 0.0
@@ -396,7 +403,7 @@ def _join_rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     for start, end in zip(starts[is_apart], ends[is_apart], strict=True):
         _join_run(ordered[start:end], reach[start:end])
     joined[order] = ordered
-    return joined
+    return joined, Levels.of_sorted(order, ordered)
 
 
 def _join_run(run: NDArray[np.float64], reach: NDArray[np.float64]) -> None:

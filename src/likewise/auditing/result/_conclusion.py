@@ -6,6 +6,7 @@ import logging
 import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import metadata
 from typing import Any, Final, TypeVar
@@ -66,6 +67,14 @@ Found = TypeVar("Found")
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Checksums:
+    """What the people and their scores are known by."""
+
+    table: str
+    scores: str
+
+
 def conclude_audit(
     question: Question,
     gathered: Gathered,
@@ -84,7 +93,7 @@ def conclude_audit(
         ColumnDirections(name, found[f"directions of {name}"])
         for name in (sensitive if len(sensitive) > 1 and directions else ())
     )
-    people, checksum, groups = of_people.pop("people"), of_people.pop("checksum"), of_people["groups"]
+    people, groups, checksums = of_people.pop("people"), of_people["groups"], of_people.pop("checksums")
     start("Gathering evidence")(0.0)
     confidence = settings.confidence if settings.n_resamples else None
     measures = {
@@ -115,7 +124,7 @@ def conclude_audit(
     }
     labels = table.classes.tolist() if scores.has_labels else []
     by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
-    record = _write_record(question, gathered, within, settings, measures, by_label, notes, checksum, evidence)
+    record = _write_record(question, gathered, within, settings, measures, by_label, notes, checksums, evidence)
     return Audit(record=record, question=question, settings=settings, scored=scored, summary=gathered.summary)
 
 
@@ -172,7 +181,7 @@ def _describe_people(
     return share_calls(
         {
             "people": lambda: measure_people(scores, table, question.outcomes, settings),
-            "checksum": lambda: question.checksum or hash_table(table),
+            "checksums": lambda: _Checksums(question.checksum or hash_table(table), hash_array(scores.values)),
             "coverage": lambda: _cover_groups(gathered, question),
             "groups": lambda: rate_groups(scores, table, reference=reference.values, confidence=confidence),
             "known_groups": lambda: rate_known_groups(scores, table),
@@ -213,7 +222,7 @@ def _write_record(
     measures: Mapping[str, Measure],
     by_label: tuple[LabelMeasures, ...],
     notes: tuple[Note, ...],
-    checksum: str,
+    checksums: _Checksums,
     evidence: Mapping[str, Any],
 ) -> AuditRecord:
     scores, table, roles = question.scores, question.table, question.schema.roles
@@ -226,8 +235,8 @@ def _write_record(
             file=None,
             sha256=None,
             n_rows=len(table),
-            table_checksum=checksum,
-            scores_checksum=hash_array(scores.values),
+            table_checksum=checksums.table,
+            scores_checksum=checksums.scores,
             scores=question.origin,
         ),
         roles=roles.to_dict(),
