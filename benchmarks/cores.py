@@ -51,6 +51,7 @@ WORKS: Final = {
     "audit, 200 resamples": "Auditing all pairs, 200 resamples",
 }
 
+LONGEST: Final = 600.0  # seconds that a copy waits for the others: one may have been killed
 COPIES: Final = "copies"  # in the name of a work: as many processes as threads, each with a table and a core of its own
 
 Cells = dict[str, dict[str, Any]]
@@ -142,14 +143,14 @@ def measure_copies(options: argparse.Namespace, results: dict[str, Any], path: P
     """Do the same work on one core, then on each core side by side: nothing is shared, and nobody waits."""
     warm_up()
     cores, process = sorted(os.sched_getaffinity(0)), multiprocessing.get_context("spawn")
-    together, done = process.Barrier(len(cores)), process.SimpleQueue()
+    together, done = process.Barrier(len(cores), timeout=LONGEST), process.Queue()
     how = options.works, together, done
-    copies = [process.Process(target=work_alone, args=(core, core == cores[0], *how)) for core in cores]
+    copies = [process.Process(target=work_alone, args=(core, core == cores[0], *how), daemon=True) for core in cores]
     for copy in copies:
         copy.start()
     for work in options.works:
         for n_copies in (1, len(cores)):
-            found = [done.get() for _ in range(n_copies)]
+            found = [done.get(timeout=LONGEST) for _ in range(n_copies)]
             wall, cpu = (sum(one[place] for one in found) for place in (0, 1))
             cell = {"rows": SIZES[0], "work": f"{work}; {COPIES}", "threads": n_copies}
             times = {"wall_s": round(wall / n_copies, 3), "cpu_s": round(cpu, 3)}

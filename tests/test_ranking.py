@@ -130,6 +130,7 @@ def test_work_is_done_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyP
     done = np.zeros(50)
     share_work(lambda part: done.__setitem__(part, 1), range(50))
     assert done.all()
+    assert [*make_ahead(lambda part: part, range(5), 1)] == [*range(5)]
 
 
 @pytest.mark.parametrize("n_ahead", [0, 1, 2])
@@ -172,6 +173,24 @@ def test_what_is_made_ahead_is_kept_once() -> None:
         kept = weakref.ref(part)
         del part
         assert kept() is None
+
+
+def test_nothing_is_waited_for_that_is_made_ahead_for_nobody() -> None:
+    is_over, has_begun, made = threading.Event(), threading.Event(), [0]
+
+    def make(part: int) -> int:
+        if part:
+            has_begun.set()
+            is_over.wait(30)
+            made.append(part)
+        return part
+
+    parts = make_ahead(make, range(4), 1)
+    assert next(parts) == 0
+    assert has_begun.wait(30)
+    parts.close()  # type: ignore[attr-defined]  # it is a generator
+    assert made == [0]
+    is_over.set()
 
 
 def test_an_interrupt_is_raised_whatever_helpers_raise(monkeypatch: pytest.MonkeyPatch) -> None:

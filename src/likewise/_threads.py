@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from queue import SimpleQueue
-from threading import Condition, Lock, Thread
-from typing import Any, Final, TypeVar
+from threading import Condition, Event, Lock, Thread
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,19 +137,58 @@ def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | N
 
 
 def make_ahead(make: Callable[[int], Found], parts: Iterable[int], n_ahead: int) -> Iterator[Found]:
-    """Yield what is made of each part, in order; that of the next ``n_ahead`` is made while one is used."""
-    waiting = deque(parts)
-    if not n_ahead or len(waiting) <= 1:
-        yield from map(make, waiting)
-        return
-    pool, asked = ThreadPoolExecutor(n_ahead + 1), deque[Future[Found]]()
+    """Yield what is made of each part, in order; that of the next ``n_ahead`` is made while one is used.
+
+    What no other thread has begun is made when it is asked for. Whoever stops asking waits for nobody.
+    """
+    waiting, begun = deque(parts), deque[_Made[Found]]()
+    asked, n_helpers = _helpers(n_cores()) if n_ahead and len(waiting) > 1 else (None, 0)
     try:
-        while waiting or asked:
-            while waiting and len(asked) <= n_ahead:
-                asked.append(pool.submit(make, waiting.popleft()))
-            yield asked.popleft().result()
+        while waiting or begun:
+            while waiting and len(begun) <= n_ahead:
+                begun.append(_Made(partial(make, waiting.popleft())))
+                if asked is not None and n_helpers:
+                    asked.put(begun[-1].make)
+            yield begun.popleft().take()
     finally:
-        pool.shutdown(cancel_futures=True)
+        for one in begun:
+            one.call_off()
+
+
+class _Made(Generic[Found]):
+    """What the first thread makes that comes to it."""
+
+    def __init__(self, make: Callable[[], Found]) -> None:
+        self._waiting, self._is_done = deque([make]), Event()
+        self._found: list[Found] = []
+        self._error: BaseException | None = None
+
+    def make(self) -> None:
+        """Make it, unless another thread has begun to."""
+        try:
+            make = self._waiting.popleft()
+        except IndexError:
+            return
+        try:
+            self._found.append(make())
+        except BaseException as error:  # who asks raises it
+            self._error = error
+        self._is_done.set()
+
+    def take(self) -> Found:
+        """Return it once it is made, and keep nothing of it."""
+        self.make()
+        self._is_done.wait()
+        try:
+            if self._error is not None:
+                raise self._error
+        finally:
+            self._error = None
+        return self._found.pop()
+
+    def call_off(self) -> None:
+        """Do not begin with it any more."""
+        self._waiting.clear()
 
 
 def cut_rows(n_rows: int) -> list[slice]:

@@ -259,6 +259,60 @@ def test_a_search_that_is_given_up_stops() -> None:
     assert most_at_work <= 3
 
 
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_answers_do_not_pile_up_while_nobody_takes_them(n_threads: int, in_order: bool) -> None:
+    n_answered = 0
+
+    def answer(part: slice) -> int:
+        nonlocal n_answered
+        n_answered += 1
+        return int(part.stop)
+
+    answers = _parts.answer_in_parts(answer, 1 << 22, 1 << 20, n_threads, 4, in_order=in_order)
+    taken = [next(answers)[0] for _ in range(3)]
+    time.sleep(0.1)  # long enough for all 256 of them
+    assert n_answered <= 3 + _parts.in_flight(n_threads) + 1
+    taken += [part for part, _ in answers]
+    assert sum(part.stop - part.start for part in taken) == 1 << 22
+
+
+COLLECTED = """
+import gc, threading
+from likewise.comparable.engines.memory import _parts
+gc.disable()
+is_left = threading.Event()
+
+def answer(part):
+    assert part.start == 0 or is_left.wait(20)
+    return 1
+
+def is_lone(part):  # is asked while the threads of the search keep each other out
+    if is_left.is_set() and threading.current_thread() is not threading.main_thread():
+        gc.collect()
+    return False
+
+class Holder:
+    pass
+
+holder = Holder()
+holder.itself = holder
+holder.answers = _parts.answer_in_parts(answer, 1 << 22, 1 << 14, 2, 4, is_lone=is_lone)
+next(holder.answers)
+threads = [thread for thread in threading.enumerate() if thread.name.startswith("likewise-search")]
+assert len(threads) == 2
+del holder
+is_left.set()
+for thread in threads:
+    thread.join(20)
+    assert not thread.is_alive()
+"""
+
+
+def test_a_search_ends_that_one_of_its_own_threads_collects() -> None:
+    subprocess.run([sys.executable, "-c", COLLECTED], check=True, timeout=60)
+
+
 LEFT_OPEN = """
 from tests.comparable.engines.test_budget import RULE, _parts, make_people
 from likewise import iter_pairs

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_count
 from likewise._compiling import compiled
+from likewise._ranking import sort_keys
 from likewise._threads import cut_rows, share_calls, share_work
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
@@ -29,9 +30,11 @@ from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
+Parted = tuple[Rows, NDArray[np.int64], Rows, Rows, Floats]  # transitions, where each begins; people, and gaps of pairs
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 SMALL: Final = 0.05  # p-values up to here are worth a closer look
 MOST_COUNTED: Final = 256  # combinations: of more, there are too many transitions to count all of them
+MOST_NARROW: Final = 46_340  # combinations whose transitions are numbered by four bytes
 SHARED: Final = 64  # parts that transitions are added up in
 FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
 
@@ -161,9 +164,9 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
     values, (numbers, combinations) = of_people(pairs, scores.values), number_combinations(table, columns)
     n, how = len(combinations), _Signs(values, float(scores.sign), float(scores.scale))
     if len(pairs.left) > MOST_INTERPRETED and n <= MOST_COUNTED:
-        kinds, starts, lower, upper, gaps = _part_many(pairs, numbers.astype(np.int32), n, how)
+        kinds, starts, lower, upper, gaps = _part_by_counting(pairs, numbers.astype(np.int32), n, how)
     else:
-        kinds, starts, lower, upper, gaps = _part_few(pairs, numbers, n, how)
+        kinds, starts, lower, upper, gaps = _part_by_sorting(pairs, numbers, n, how)
     weights = scores.weigh_pairs(lower, upper)
     check_finite(gaps if weights is None else gaps * weights, "The signed gaps")  # scores are, and may be too far apart
     sums, reach, times = _add_spans(gaps, weights, starts)
@@ -187,13 +190,17 @@ class _Signs(NamedTuple):
     scale: float
 
 
-def _part_few(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> tuple[Rows, NDArray[np.int64], Rows, Rows, Floats]:
+def _part_by_sorting(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> Parted:
     """Return the transitions that occur, where each begins, and in their order the people and gaps of their pairs."""
-    first, second = numbers.take(pairs.left), numbers.take(pairs.right)
-    kinds = np.where(first == second, n * n, np.minimum(first, second) * n + np.maximum(first, second))
-    order = np.argsort(kinds, kind="stable")[: np.count_nonzero(first != second)]
-    kinds, left, right = kinds[order], pairs.left[order], pairs.right[order]
-    is_turned = (first > second)[order]
+    narrow: type[Any] = np.int32 if n <= MOST_NARROW else np.int64
+    first, second = (numbers.astype(narrow).take(rows) for rows in (pairs.left, pairs.right))
+    kinds, is_turned = np.minimum(first, second) * narrow(n) + np.maximum(first, second), first > second
+    kinds[first == second] = n * n
+    n_directed = np.count_nonzero(first != second)
+    del first, second
+    order = _sort_stably(kinds)[:n_directed]
+    kinds, left, right, is_turned = kinds[order], pairs.left[order], pairs.right[order], is_turned[order]
+    del order
     gaps = how.sign * (how.values.take(right) - how.values.take(left)) / how.scale
     gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
     np.negative(gaps, out=gaps, where=is_turned)
@@ -202,8 +209,8 @@ def _part_few(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> tuple[Rows, N
     return kinds[starts[:-1]], starts, lower, upper, gaps
 
 
-def _part_many(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> tuple[Rows, NDArray[np.int64], Rows, Rows, Floats]:
-    """Return what :func:`_part_few` does: count the pairs of each transition, then put each where it belongs."""
+def _part_by_counting(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> Parted:
+    """Return what :func:`_part_by_sorting` does: count the pairs of each transition, then put each where it belongs."""
     parts = cut_rows(len(pairs.left))
     counts = np.zeros((len(parts), n * n), np.int64)
     share_work(
@@ -219,6 +226,13 @@ def _part_many(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> tuple[Rows, 
     share_work(orient, range(len(parts)))
     kinds = np.flatnonzero(counts.sum(axis=0))
     return kinds, np.append(0, ends[kinds, -1]), lower, upper, gaps
+
+
+def _sort_stably(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return the places of numbers in ascending order, those of equal ones as they come."""
+    if len(numbers) <= MOST_INTERPRETED or numbers.dtype == np.int64:
+        return np.argsort(numbers, kind="stable")
+    return sort_keys(numbers.astype(np.uint32), np.uint32(0), int(numbers.max()).bit_length())[1]
 
 
 @compiled

@@ -55,7 +55,7 @@ def _order_few(left: Any, right: Any, starts: Any, lefts: Any, rights: Any, by_r
 
 
 def _order_many(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
-    """Put pairs, too many for the cache, where their left row has room; then sort those of each row, side by side."""
+    """Put pairs, too many for the cache, where their left row has room; then sort those of one row after the other."""
     starts = np.zeros(n_rows + 1, np.int64)
     for left, _ in parts:
         add_counts(starts[1:], left)
@@ -123,7 +123,7 @@ def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
 
 @compiled_with_arrays
 def sort_segments(starts: Any, ends: Any, values: Any) -> None:
-    """Sort each of the segments, which lie side by side, in place: digit by digit, several segments at a time.
+    """Sort each of the segments, which come in order, in place: digit by digit, several segments at a time.
 
     NumPy would have to be called for every few of them, and keep other threads waiting. ``starts`` are moved on.
     """

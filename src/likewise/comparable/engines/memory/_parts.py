@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from queue import SimpleQueue
-from threading import Condition, Lock, Thread, current_thread
+from threading import Condition, Thread, current_thread
 from typing import Any, Final
 
 from likewise.comparable.engines._problem import Found
@@ -44,7 +44,7 @@ def answer_in_parts(
             yield slice(0, n_queries), at_once
             return
         length.refuse(n_queries, is_half=False)
-    asked = _Asked(answer, n_queries, length, (in_flight(n_threads), n_heavy), is_lone)
+    asked = _Asked(answer, n_queries, length, (in_flight(n_threads), n_heavy), is_lone, in_order=in_order)
     ready: dict[int, tuple[slice, Found]] = {}  # answers, by where their parts start
     threads = [Thread(target=asked.answer_all, name=f"likewise-search-{k}", daemon=True) for k in range(n_threads)]
     n_given = 0
@@ -64,9 +64,10 @@ def answer_in_parts(
             del given
     finally:
         asked.end()
-        for thread in threads:
-            if thread.ident is not None and thread is not current_thread():  # whoever collects it may be one of them
-                thread.join()
+        if current_thread() not in threads:  # the one of them that collects this may be who the others wait for
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
 
 
 class _Asked:
@@ -82,12 +83,18 @@ class _Asked:
         length: _Length,
         most: tuple[int, int],
         is_lone: Callable[[slice], bool],
+        *,
+        in_order: bool,
     ) -> None:
         self._answer, self._n_queries, self._length, self._is_lone = answer, n_queries, length, is_lone
         self._most, self._most_lone = most
+        self._in_order, self._wanted = in_order, 0 if in_order else n_queries  # where the next part starts to hand out
         self._n_asked = self._n_under_way = self._n_held = self._n_lone = 0  # held: under way, or answered and waiting
         self._halves: list[tuple[int, int]] = []  # to be asked before all others, those that come first before the rest
-        self._is_over, self._changed = False, Condition(Lock())
+        self._is_over, self._changed = (
+            False,
+            Condition(),
+        )  # met again where garbage is collected: that ends searches
         self._done: SimpleQueue[tuple[slice, Any] | BaseException] = SimpleQueue()
 
     def answer_all(self) -> None:
@@ -108,7 +115,10 @@ class _Asked:
         """Return the next answer, as soon as there is one."""
         done = self._done.get()
         if isinstance(done, BaseException):
-            raise done
+            try:
+                raise done
+            finally:
+                del done
         return done
 
     def hand_out(self, part: slice) -> None:
@@ -116,6 +126,8 @@ class _Asked:
         with self._changed:
             self._n_held -= 1
             self._n_lone -= self._is_lone(part)
+            if self._in_order:
+                self._wanted = part.stop
             self._changed.notify()
 
     def end(self) -> None:
@@ -134,7 +146,7 @@ class _Asked:
                     part = slice(*self._halves[0]) if is_half else slice(self._n_asked, stop)
                     is_lone = self._is_lone(part)
                     is_full = self._n_held >= self._most or (is_lone and self._n_lone >= self._most_lone)
-                    if not is_full or not self._n_under_way:  # else all would wait for each other
+                    if not is_full or part.start == self._wanted:  # all that is held waits for that one
                         if is_half:
                             heappop(self._halves)
                         else:

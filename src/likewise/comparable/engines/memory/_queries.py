@@ -335,7 +335,7 @@ class PairSearch:
         """Lend room to a thread; what is found there has to be made something of before the room is given back."""
         try:
             room = self._rooms.pop()
-        except IndexError:  # as many threads have some as there are
+        except IndexError:  # at most one for each thread
             room = Room(self.budget.chunk)
         yield room
         self._rooms.append(room)
