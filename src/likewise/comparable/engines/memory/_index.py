@@ -130,7 +130,7 @@ def _number_buckets(
     def find(i: int) -> None:
         some = parts[i]
         _hash_nodes(words, key, *cells, indexed[some], kept, hashes[some])
-        _find_firsts(*where, positions[some], hashes[some], first_of)
+        _find_firsts(*where, positions[some], hashes[some], _no_slots(some.stop - some.start), first_of)
 
     share_work(find, range(len(parts)))
     firsts = np.flatnonzero(first_of == positions).astype(np.int32)
@@ -151,8 +151,7 @@ def _number_few(
     """Number the buckets in one pass over the nodes, given room for the hash and the first node of each bucket."""
     words, key, *cells, indexed, kept = where
     bucket_of = np.empty(len(indexed), np.int32)
-    slots = np.full(1 << (2 * len(indexed) | 7).bit_length(), -1, np.int32)
-    n_buckets = _number_at_once(*where, slots, bucket_of, firsts, hashes)
+    n_buckets = _number_at_once(*where, _no_slots(len(indexed)), bucket_of, firsts, hashes)
     hashes = hashes[:n_buckets]
     if len(cells[0]):
         order = _order_by_cells(words, key, cells, firsts[:n_buckets], kept)
@@ -184,7 +183,17 @@ def _join_firsts(
         parted, places = np.empty_like(hashes), np.empty(len(hashes), np.int32)
         ranges = part_by_range(hashes, parted, places)
         firsts, hashes = firsts.take(places), parted
-    share_work(lambda i: _find_firsts(*where, firsts[ranges[i]], hashes[ranges[i]], first_of), range(len(ranges)))
+
+    def find(i: int) -> None:
+        some = ranges[i]
+        _find_firsts(*where, firsts[some], hashes[some], _no_slots(some.stop - some.start), first_of)
+
+    share_work(find, range(len(ranges)))
+
+
+def _no_slots(n_buckets: int) -> NDArray[np.int32]:
+    """Return a hash table with room to spare, of nothing yet."""
+    return np.full(1 << (2 * n_buckets | 7).bit_length(), -1, np.int32)
 
 
 @compiled
@@ -201,6 +210,19 @@ def _hash_node(words: Any, key: Any, first_cell: Any, second_cell: Any, node: An
 def _hash_nodes(words: Any, key: Any, first_cell: Any, second_cell: Any, indexed: Any, kept: Any, hashes: Any) -> None:
     for position in range(len(indexed)):
         hashes[position] = _hash_node(words, key, first_cell, second_cell, indexed[position], kept)
+
+
+@compiled
+def _are_together(words: Any, key: Any, first_cell: Any, second_cell: Any, kept: Any, node: Any, other: Any) -> Any:
+    """Tell whether two nodes belong to one bucket."""
+    same = (
+        key[other] == key[node]
+        and (len(first_cell) == 0 or first_cell[other] == first_cell[node])
+        and (len(second_cell) == 0 or second_cell[other] == second_cell[node])
+    )
+    for k in range(len(kept)):
+        same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[k] == np.uint64(0)
+    return same
 
 
 @compiled
@@ -225,14 +247,7 @@ def _number_at_once(
         bucket = slots[slot]
         while bucket >= 0:
             other = firsts[np.uint32(bucket)]
-            same = (
-                key[other] == key[node]
-                and (len(first_cell) == 0 or first_cell[other] == first_cell[node])
-                and (len(second_cell) == 0 or second_cell[other] == second_cell[node])
-            )
-            for k in range(len(kept)):
-                same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[k] == np.uint64(0)
-            if same:
+            if _are_together(words, key, first_cell, second_cell, kept, node, other):
                 break
             slot = (slot + np.uint64(1)) & mask
             bucket = slots[slot]
@@ -244,7 +259,7 @@ def _number_at_once(
     return n_buckets
 
 
-@compiled_with_arrays
+@compiled
 def _find_firsts(
     words: Any,
     key: Any,
@@ -254,24 +269,17 @@ def _find_firsts(
     kept: Any,
     positions: Any,
     hashes: Any,
+    table: Any,
     first_of: Any,
 ) -> None:
     """Find the first position in the same bucket as each of some, given in ascending order with their hashes."""
-    n_slots = _slots_for(len(positions))
-    table = np.full(n_slots, -1, np.int32)
+    n_slots = len(table)
     for place in range(len(positions)):
         node = indexed[positions[place]]
         slot = np.int64(hashes[place] & np.uint64(n_slots - 1))
         while table[slot] >= 0:
             other = indexed[table[slot]]
-            same = (
-                key[other] == key[node]
-                and (len(first_cell) == 0 or first_cell[other] == first_cell[node])
-                and (len(second_cell) == 0 or second_cell[other] == second_cell[node])
-            )
-            for k in range(len(kept)):
-                same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[k] == np.uint64(0)
-            if same:
+            if _are_together(words, key, first_cell, second_cell, kept, node, other):
                 break
             slot = (slot + 1) & (n_slots - 1)
         if table[slot] < 0:
