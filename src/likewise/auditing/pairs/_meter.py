@@ -157,9 +157,9 @@ def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
         for start in range(0, len(pairs), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             batch = people.measure(pairs.left[some], pairs.right[some])
-            flips = False if batch.flips is None else batch.flips
-            for column, values in zip(found, (batch.gaps, batch.rank_gaps, flips, batch.labels), strict=True):
-                column[some] = values
+            found.gaps[some], found.rank_gaps[some], found.labels[some] = batch.gaps, batch.rank_gaps, batch.labels
+            if batch.flips is not None:
+                found.flips[some] = batch.flips
     return ScoredPairs(
         pairs=pairs,
         labels=found.labels,
@@ -194,7 +194,8 @@ def _measure_many(pairs: ComparablePairs, people: ScoredPeople, found: _Found) -
     known = facts, decisions, people.labels, float(people.meter.scale)
 
     def measure(some: slice) -> None:
-        measure_kept(pairs.left[some], pairs.right[some], *known, *(column[some] for column in found))
+        columns = found.gaps[some], found.rank_gaps[some], found.flips[some], found.labels[some]
+        measure_kept(pairs.left[some], pairs.right[some], *known, *columns)
 
     share_rows(measure, len(pairs))
 
