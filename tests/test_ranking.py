@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from likewise import _ranking, _threads
-from likewise._ranking import Levels, rank_many, rank_numbers, sort_numbers, sort_rows
+from likewise._ranking import Levels, rank_many, rank_numbers, sort_keys, sort_numbers, sort_rows
 from likewise._threads import make_ahead, share_calls, share_rows, share_work
 
 
@@ -50,13 +50,31 @@ def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, mon
     assert np.array_equal(sort_numbers(signed), np.sort(signed))
 
 
+@pytest.mark.parametrize("few", [0, 100_000])  # numbers that are sorted as a whole
 @pytest.mark.parametrize("width", [1e-12, 1e-300, 1.0, 1e300])
-def test_numbers_that_agree_in_their_leading_digits_are_told_apart(width: float) -> None:
+def test_numbers_that_agree_in_their_leading_digits_are_told_apart(
+    width: float, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_ranking, "FEW", few)
     random = np.random.default_rng(0)
     values = np.concatenate([random.normal(0, width, 3_000), random.normal(1, min(width, 1), 3_000), [np.inf, -np.inf]])
     ranks, distinct = rank_many(values)
     assert np.array_equal(distinct, np.unique(values))
     assert np.array_equal(distinct[ranks], values)
+
+
+@pytest.mark.parametrize("few", [0, 100_000])
+@pytest.mark.parametrize("n_bits", [3, 20, 30])
+def test_numbers_stay_as_they_are_where_there_is_room_to_sort_them(
+    n_bits: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_ranking, "FEW", few)
+    numbers = np.random.default_rng(0).integers(0, 2**n_bits, 3_000).astype(np.uint32)
+    before = numbers.copy()
+    ordered, rows = sort_keys(numbers, np.uint32(0), n_bits, np.empty_like(numbers))
+    assert np.array_equal(numbers, before)
+    assert np.array_equal(rows, np.argsort(before, kind="stable"))
+    assert np.array_equal(ordered, before[rows])
 
 
 def test_work_is_shared_in_order_and_its_first_error_raised(monkeypatch: pytest.MonkeyPatch) -> None:

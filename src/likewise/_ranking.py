@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
+from likewise._compiling import compiled, compiled_with_arrays
 from likewise._memory import n_cores
 from likewise._threads import cut_rows, share_work, take_rows
 
 Floats = NDArray[np.float64]
+Keys = NDArray[np.unsignedinteger[Any]]
 FEW: Final = 100_000  # numbers that NumPy sorts before a kernel is read from the disk
 N_RANGES: Final = 64  # a power of two
 SAMPLED: Final = 4_096
 DIGIT: Final = 11  # bits that a pass of the sort by digits looks at: the counts of all digits stay in the nearest cache
 DIGITS: Final = 1 << DIGIT
 LAST_DIGIT: Final = np.uint64(DIGITS - 1)
-LEADING: Final = 3 * DIGIT  # bits that tell most numbers apart
+SHORT: Final = 2 * DIGIT  # bits, of which two digits are sorted soonest
+IN_CACHE: Final = 1 << 13  # numbers that are sorted at a time
+MOST_MOVES: Final = 8  # of a number, on average: more take longer than to sort by all bits
+PARTS_A_CUT: Final = 4  # which threads take as they can
 SIGN: Final = np.uint64(1 << 63)
 
 
@@ -42,11 +47,9 @@ def rank_and_count(values: Floats) -> tuple[NDArray[np.int32], Floats, NDArray[n
     """Return each number's rank, the distinct ones in ascending order, and how many are below each, and in all."""
     if not len(values):
         return np.empty(0, np.int32), np.empty(0), np.zeros(1, np.int32)
-    parts = cut_rows(len(values))
-    keys, rows = sort_keys(*_find_keys(values))
-    n_before = np.zeros(len(parts) + 1, np.int64)
-    share_work(lambda i: _count_distinct(keys, parts[i].start, parts[i].stop, n_before[i + 1 :]), range(len(parts)))
-    np.cumsum(n_before, out=n_before)
+    keys, lowest, n_bits = _find_keys(values)
+    keys, rows, parts, n_distinct = _sort_long(keys, lowest, n_bits, keys)
+    n_before = np.cumsum([0, *n_distinct])
     ranks, distinct = np.empty(len(values), np.int32), np.empty(n_before[-1])
     below = np.empty(len(distinct) + 1, np.int32)
     below[-1] = len(values)
@@ -68,25 +71,50 @@ def _find_keys(values: NDArray[Any]) -> tuple[NDArray[np.uint64], np.uint64, int
     return keys, spans[:, 0].min(), int(spans[:, 1].max() - spans[:, 0].min()).bit_length()
 
 
-def sort_keys(
-    keys: NDArray[np.unsignedinteger[Any]], lowest: Any, n_bits: int
-) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.int32]]:
-    """Sort whole numbers that span so many bits by digits: the numbers in order, and their rows; keys are overwritten.
+def sort_keys(keys: Keys, lowest: Any, n_bits: int, room: Keys | None = None) -> tuple[Keys, NDArray[np.int32]]:
+    """Sort whole numbers that span so many bits: the numbers in order, and their rows; equals keep their order.
 
-    First by the leading digits; by all, where those tell too few apart. Each thread counts and moves the digits of some
-    numbers, so that equals keep their order.
+    Each thread counts and moves the digits of some numbers. They are overwritten, unless there is other room.
     """
+    room = keys if room is None else room
+    if n_bits > SHORT:
+        return _sort_long(keys, lowest, n_bits, room)[:2]
     parts, rows = cut_rows(len(keys)), np.empty(0, np.int32)
     keys_there, rows_there = np.empty_like(keys), np.empty(len(keys), np.int32)
-    for n_leading in (LEADING, n_bits):
-        first_bit = max(n_bits - n_leading, 0)
-        for shift in range(first_bit, max(n_bits, 1), DIGIT):
-            _sort_by_digit(parts, keys, rows, lowest, np.uint64(shift), keys_there, rows_there)
-            keys, keys_there = keys_there, keys
-            rows, rows_there = rows_there, rows if len(rows) else np.empty(len(keys), np.int32)
-        if not first_bit or _settle_parts(parts, keys, rows, lowest, np.uint64(first_bit)):
-            break
+    for shift in range(0, max(n_bits, 1), DIGIT):
+        _sort_by_digit(parts, keys, rows, lowest, np.uint64(shift), keys_there, rows_there)
+        keys, keys_there, room = keys_there, room, keys_there
+        rows, rows_there = rows_there, np.empty(len(keys), np.int32)
     return keys, rows
+
+
+def _sort_long(
+    keys: Keys, lowest: Any, n_bits: int, room: Keys
+) -> tuple[Keys, NDArray[np.int32], list[slice], NDArray[np.int64]]:
+    """Sort keys of many bits; also say how many distinct ones are in each part of them. Equal keys are in one part.
+
+    They are moved by their leading digit first. What has the same one, or the next few, fits into the cache of the
+    thread that sorts it.
+    """
+    if len(keys) <= FEW:
+        there, rows, n_distinct = keys.copy(), np.arange(len(keys), dtype=np.int32), np.zeros(1, np.int64)
+        _sort_part(there, rows, room, np.empty_like(rows), 0, np.array([len(keys)]), n_distinct)
+        return there, rows, [slice(0, len(keys))], n_distinct
+    cuts, shift = cut_rows(len(keys)), np.uint64(max(n_bits - DIGIT, 0))
+    keys_there, rows_there, rows = np.empty_like(keys), np.empty(len(keys), np.int32), np.empty(0, np.int32)
+    ends = _sort_by_digit(cuts, keys, rows, lowest, shift, keys_there, rows_there)
+    rows, n_parts = np.empty(len(keys), np.int32), PARTS_A_CUT * len(cuts)
+    wanted = np.searchsorted(ends, np.arange(1, n_parts) * len(keys) // n_parts) + 1
+    digits = np.unique([0, *wanted, DIGITS]).tolist()  # a part has whole digits
+    parts = [slice(int(ends[first - 1]) if first else 0, int(ends[end - 1])) for first, end in pairwise(digits)]
+    n_distinct = np.zeros(len(parts), np.int64)
+
+    def sort(i: int) -> None:
+        some = ends[digits[i] : digits[i + 1]]
+        _sort_part(keys_there, rows_there, room, rows, parts[i].start, some, n_distinct[i : i + 1])
+
+    share_work(sort, range(len(parts)))
+    return keys_there, rows_there, parts, n_distinct
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,8 +215,8 @@ def part_by_range(values: NDArray[Any], ordered: NDArray[Any], order: NDArray[np
 
 def _sort_by_digit(
     parts: list[slice], keys: Any, rows: Any, lowest: Any, shift: Any, keys_there: Any, rows_there: Any
-) -> None:
-    """Sort by the digit that starts at a bit, keeping the order of equals."""
+) -> NDArray[np.int64]:
+    """Sort by the digit that starts at a bit, keeping the order of equals; return where each digit ends."""
     counts = np.empty((len(parts), DIGITS), np.int64)
     share_work(lambda i: _count_digits(keys[parts[i]], lowest, shift, counts[i]), range(len(parts)))
     ends = np.cumsum(counts.T).reshape(DIGITS, len(parts))
@@ -198,18 +226,7 @@ def _sort_by_digit(
         _move_keys(keys, rows, parts[i].start, parts[i].stop, lowest, shift, filled[i], keys_there, rows_there)
 
     share_work(move, range(len(parts)))
-
-
-def _settle_parts(parts: list[slice], keys: Any, rows: Any, lowest: Any, first_bit: Any) -> bool:
-    """Move keys that are still out of place, as they agree in their leading bits; say whether these were few."""
-    cuts = [_find_change(keys, lowest, first_bit, part.start) for part in parts] + [len(keys)]
-    are_few = np.zeros(len(parts), np.bool_)
-
-    def settle(i: int) -> None:
-        are_few[i] = _settle(keys[cuts[i] : cuts[i + 1]], rows[cuts[i] : cuts[i + 1]])
-
-    share_work(settle, range(len(parts)))
-    return bool(are_few.all())
+    return ends[:, -1]
 
 
 @compiled
@@ -244,26 +261,86 @@ def _move_keys(
         filled[digit] = to + 1
 
 
-@compiled
-def _find_change(keys: Any, lowest: Any, first_bit: Any, place: Any) -> Any:
-    """Return the first place, from one on, where leading bits begin that the key before does not have."""
-    while 0 < place < len(keys) and (keys[place] - lowest) >> first_bit == (keys[place - 1] - lowest) >> first_bit:
-        place += 1
-    return place
+@compiled_with_arrays
+def _sort_part(keys: Any, rows: Any, more_keys: Any, more_rows: Any, start: Any, stops: Any, n_distinct: Any) -> None:
+    """Sort keys and their rows, given where those of each digit stop: a few digits at a time; count distinct keys."""
+    filled = np.empty(DIGITS, np.int64)
+    for digit in range(len(stops)):
+        stop = stops[digit]
+        if stop - start < IN_CACHE and digit + 1 < len(stops):
+            continue
+        _sort_few(keys, rows, more_keys, more_rows, start, stop, filled)
+        for place in range(start, stop):
+            n_distinct[0] += place == start or keys[place] != keys[place - 1]
+        start = stop
 
 
 @compiled
-def _settle(keys: Any, rows: Any) -> Any:
+def _sort_few(keys: Any, rows: Any, more_keys: Any, more_rows: Any, start: Any, stop: Any, filled: Any) -> None:
+    """Sort keys at some places by the leading bits in which they differ; by all, if that leaves many out of place."""
+    if start == stop:
+        return
+    lowest = highest = keys[start]
+    for place in range(start + 1, stop):
+        lowest, highest = min(lowest, keys[place]), max(highest, keys[place])
+    n_bits = 0
+    while n_bits < 64 and (highest - lowest) >> np.uint64(n_bits):
+        n_bits += 1
+    n_passes = 2
+    while n_bits:
+        width = min((n_bits + n_passes - 1) // n_passes, DIGIT)
+        first_bit = max(n_bits - n_passes * width, 0)
+        for k in range(0, n_passes, 2):  # there and back
+            shift = np.uint64(first_bit + k * width)
+            _move_by_digit(keys, rows, more_keys, more_rows, start, stop, lowest, shift, width, filled)
+            shift += np.uint64(width)
+            _move_by_digit(more_keys, more_rows, keys, rows, start, stop, lowest, shift, width, filled)
+        if not first_bit or _settle(keys, rows, start, stop):
+            break
+        n_passes = 6
+
+
+@compiled
+def _move_by_digit(
+    keys: Any,
+    rows: Any,
+    keys_there: Any,
+    rows_there: Any,
+    start: Any,
+    stop: Any,
+    lowest: Any,
+    shift: Any,
+    width: Any,
+    filled: Any,
+) -> None:
+    """Move keys and their rows to where the digit of so many bits has room, keeping the order of equals."""
+    last = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    for digit in range(np.int64(last) + 1):
+        filled[digit] = 0
+    for place in range(start, stop):
+        filled[((keys[place] - lowest) >> shift) & last] += 1
+    at = start
+    for digit in range(np.int64(last) + 1):
+        filled[digit], at = at, at + filled[digit]
+    for place in range(start, stop):
+        digit = ((keys[place] - lowest) >> shift) & last
+        to = filled[digit]
+        keys_there[to], rows_there[to] = keys[place], rows[place]
+        filled[digit] = to + 1
+
+
+@compiled
+def _settle(keys: Any, rows: Any, start: Any, stop: Any) -> Any:
     """Move keys that are still out of place; say whether these were few."""
     n_moves = 0
-    for place in range(1, len(keys)):
+    for place in range(start + 1, stop):
         key, row, to = keys[place], rows[place], place
-        while to > 0 and keys[to - 1] > key:
+        while to > start and keys[to - 1] > key:
             keys[to], rows[to] = keys[to - 1], rows[to - 1]
             to -= 1
         keys[to], rows[to] = key, row
         n_moves += place - to
-        if n_moves > len(keys):
+        if n_moves > MOST_MOVES * (stop - start):
             return False
     return True
 
@@ -289,14 +366,6 @@ def _place_rows(values: Any, range_of: Any, first_row: Any, filled: Any, order: 
         if len(order):
             order[place] = first_row + row
         filled[range_of[row]] += 1
-
-
-@compiled
-def _count_distinct(keys: Any, start: Any, stop: Any, found: Any) -> None:
-    n_distinct = 0
-    for place in range(start, stop):
-        n_distinct += place == 0 or keys[place] != keys[place - 1]
-    found[0] = n_distinct
 
 
 @compiled

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from queue import SimpleQueue
-from threading import Condition, Event, Lock, Thread
+from threading import Condition, Event, Lock, Thread, local
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -18,6 +19,8 @@ from likewise._memory import n_cores
 Name = TypeVar("Name", bound=Hashable)
 Found = TypeVar("Found")
 FEWEST_ROWS: Final = 1 << 16  # in a part: fewer are done before another thread has started
+LIGHTER: Final = 4  # as many times as many, where a row is hardly more work than copying it
+_BESIDE = local()  # how many others do as much as this thread, if any
 
 
 def threads_for(n_rows: int) -> int:
@@ -191,15 +194,26 @@ class _Made(Generic[Found]):
         self._waiting.clear()
 
 
-def cut_rows(n_rows: int) -> list[slice]:
-    """Cut rows into parts, one for each core; one for all, if there are few."""
-    n_parts = 1 if n_rows < 2 * FEWEST_ROWS else min(n_cores(), n_rows // FEWEST_ROWS)
+@contextmanager
+def beside(n_others: int) -> Iterator[None]:
+    """Cut rows into so many fewer parts on this thread: so many others cut as many rows at the same time."""
+    before, _BESIDE.n_others = getattr(_BESIDE, "n_others", 0), n_others
+    try:
+        yield
+    finally:
+        _BESIDE.n_others = before
+
+
+def cut_rows(n_rows: int, *, is_light: bool = False) -> list[slice]:
+    """Cut rows into parts, one for each core; fewer if there are few rows: each part waits for Python's lock twice."""
+    n_for_us = -(-n_cores() // (1 + getattr(_BESIDE, "n_others", 0)))
+    n_parts = max(min(n_for_us, n_rows // (LIGHTER * FEWEST_ROWS if is_light else FEWEST_ROWS)), 1)
     return [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
 
 
-def share_rows(work: Callable[[slice], None], n_rows: int) -> None:
+def share_rows(work: Callable[[slice], None], n_rows: int, *, is_light: bool = False) -> None:
     """Do independent rows, some on each core; whatever the number of parts, the result is the same."""
-    parts = cut_rows(n_rows)
+    parts = cut_rows(n_rows, is_light=is_light)
     share_work(lambda part: work(parts[part]), range(len(parts)))
 
 
@@ -212,3 +226,15 @@ def take_rows(values: NDArray[Any], rows: NDArray[np.integer[Any]]) -> NDArray[A
 
     share_rows(take, len(rows))
     return taken
+
+
+def join_arrays(arrays: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+    """Put arrays of one kind together."""
+    ends = np.cumsum([0] + [len(array) for array in arrays])
+    joined = np.empty(ends[-1], kind)
+
+    def copy(i: int) -> None:
+        joined[ends[i] : ends[i + 1]] = arrays[i]
+
+    share_work(copy, range(len(arrays)), n_threads=threads_for(len(joined)))
+    return joined

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import rank_and_count
-from likewise._threads import cut_rows, share_rows, share_work
+from likewise._threads import beside, cut_rows, share_rows, share_work, threads_for
 from likewise.comparable._limits import Nearness
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring numbers apart
@@ -165,36 +165,49 @@ def _falls_in_part(words: Any, shift: Any, falls: Any) -> None:
 def number_jointly(columns: Sequence[NDArray[np.integer[Any]]], n_rows: int) -> NDArray[np.int32]:
     """Number rows so that those which agree in all columns have the same number, and no others."""
     numbers: NDArray[np.int32] = np.zeros(n_rows, np.int32)
-    n_numbers = 1
-    for column in columns:
-        lowest, highest = span_of(column)
-        if n_numbers * (highest - lowest + 1) >= MOST_NUMBERS:
+    n_numbers, together = 1, list[tuple[NDArray[Any], int, int]]()
+    for column, (lowest, highest) in zip(columns, spans_of(columns), strict=True):
+        n_values = highest - lowest + 1
+        if n_numbers * n_values >= MOST_NUMBERS:
+            _number_by(numbers, together)
             wide = np.column_stack([numbers, column]).astype(np.int64).view(np.uint64)
             numbers, firsts = number_rows(wide)
             n_numbers = len(firsts)
-        else:
-            _number_rows_by(numbers, column, lowest, highest - lowest + 1)
-            n_numbers *= highest - lowest + 1
+        elif n_values > 1:
+            together.append((column, lowest, n_values))
+            n_numbers *= n_values
+    _number_by(numbers, together)
     return numbers
 
 
-def span_of(column: NDArray[np.integer[Any]]) -> tuple[int, int]:
-    """Return the lowest and the highest code of a column; 0 and 0 of an empty one."""
-    if not len(column):
-        return 0, 0
-    parts = cut_rows(len(column))
-    spans = np.empty((len(parts), 2), column.dtype)
+def spans_of(columns: Sequence[NDArray[np.integer[Any]]]) -> list[tuple[int, int]]:
+    """Return the lowest and the highest code of each column; 0 and 0 of an empty one."""
+    if not columns:
+        return []
+    n_rows = len(columns[0])
+    with beside(len(columns) - 1):
+        parts = cut_rows(n_rows, is_light=True)
+    found = np.zeros((len(columns), len(parts), 2), np.int64)
 
     def find(i: int) -> None:
-        spans[i] = column[parts[i]].min(), column[parts[i]].max()
+        number, part = divmod(i, len(parts))
+        some = columns[number][parts[part]]
+        if len(some):
+            found[number, part] = some.min(), some.max()
 
-    share_work(find, range(len(parts)))
-    return int(spans[:, 0].min()), int(spans[:, 1].max())
+    share_work(find, range(len(columns) * len(parts)), n_threads=threads_for(n_rows))
+    return [(int(some[:, 0].min()), int(some[:, 1].max())) for some in found]
 
 
-def _number_rows_by(numbers: NDArray[np.int32], column: NDArray[Any], lowest: int, n_values: int) -> None:
-    """Number rows by what they were numbered by and a column of so many values."""
-    share_rows(lambda part: _number_both(numbers[part], column[part], lowest, n_values), len(numbers))
+def _number_by(numbers: NDArray[np.int32], columns: list[tuple[NDArray[Any], int, int]]) -> None:
+    """Number rows by what they were numbered by and columns, given the lowest and how many values; empty the list."""
+
+    def number(rows: slice) -> None:
+        for column, lowest, n_values in columns:
+            _number_both(numbers[rows], column[rows], lowest, n_values)
+
+    share_rows(number, len(numbers), is_light=True)
+    columns.clear()
 
 
 @compiled

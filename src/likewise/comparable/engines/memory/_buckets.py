@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from math import comb
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled_with_arrays
 from likewise.comparable.engines._columns import balance_blocks
-from likewise.comparable.engines.memory._packing import PackedTable, Words
+from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank
 
 SMALL: Final = 500  # with so few nodes any plan will do
 MOST_SIGNATURES: Final = 1_500
@@ -53,6 +53,25 @@ class Plan:
     def n_looked_up(self, n_combinations: int) -> int:
         """How many runs of nodes a query may lead to under one signature, at most."""
         return 3**self.n_cells * (n_combinations if self.splits else 1)
+
+
+class Common(NamedTuple):
+    """What the buckets of all signatures have in common."""
+
+    cells: tuple[NDArray[np.int32], NDArray[np.int32]]  # of each node; empty if the plan uses no such cell
+    indexed: NDArray[np.int32]  # nodes that buckets are made of
+    combination: NDArray[np.int32]  # of each of them
+    order_by: NDArray[np.int32]  # their places by combination; empty if runs are not split
+
+
+def find_common(packed: PackedTable, plan: Plan) -> Common:
+    """Find out once what the buckets of all signatures have in common."""
+    nobody = np.empty(0, np.int32)
+    first, second = (packed.cells_of(i) if i <= plan.n_cells else nobody for i in (1, 2))
+    indexed = packed.nodes_of(packed.right_node_of)
+    combination = packed.combination if len(indexed) == packed.n_nodes else packed.combination[indexed]
+    order_by = sort_by_rank(combination, len(packed.nodes.combinations))[0] if plan.splits else nobody
+    return Common((first, second), indexed, combination, order_by)
 
 
 def make_plan(
@@ -132,7 +151,8 @@ def _measure_spreads(words: Any, step: Any, fields: Any, spreads: Any) -> None:
 def _cheapest(
     packed: PackedTable, partitions: list[list[int]], max_changes: int, sensitive_differs: str
 ) -> tuple[list[int], int, bool]:
-    left_nodes, right_nodes = packed.nodes_of(packed.left_node_of), packed.nodes_of(packed.right_node_of)
+    left_nodes = packed.nodes_of(packed.left_node_of)
+    right_nodes = left_nodes if packed.is_within else packed.nodes_of(packed.right_node_of)
     # one sampled pair then stands for about a tenth of the work of building one signature's buckets
     n_sampled = 32 + int((packed.n_nodes / 6) ** 0.5)
     random = np.random.default_rng(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import part_by_range, sort_rows
 from likewise._threads import cut_rows, share_rows, share_work, take_rows, threads_for
 from likewise.comparable.engines._columns import look_up, mix
-from likewise.comparable.engines.memory._buckets import Plan
+from likewise.comparable.engines.memory._buckets import Common, Plan
 from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
 
 CELL: Final = np.uint64(0xFFFF)  # the bits that cells are told apart by where buckets are sorted
@@ -41,7 +42,14 @@ class Index(NamedTuple):
 
 
 def build_index(
-    packed: PackedTable, plan: Plan, signatures: slice, most_noted: int, *, is_placed: bool, is_asked: bool = True
+    packed: PackedTable,
+    plan: Plan,
+    common: Common,
+    signatures: slice,
+    most_noted: int,
+    *,
+    is_placed: bool,
+    is_asked: bool = True,
 ) -> Index:
     """Build the buckets of some signatures, with the words of their nodes if wanted.
 
@@ -49,27 +57,22 @@ def build_index(
     own buckets: it is for going through all of them.
     """
     nodes, kept = packed.nodes, plan.kept[signatures]
-    no_cell = np.empty(0, np.int32)
-    cells = [packed.cells_of(i) if i <= plan.n_cells else no_cell for i in (1, 2)]
-    indexed = packed.nodes_of(packed.right_node_of)
-    combination = packed.combination if len(indexed) == packed.n_nodes else packed.combination[indexed]
-    order_by = sort_by_rank(combination, len(nodes.combinations))[0] if plan.splits else None
+    cells = common.cells
     is_own = packed.is_within and plan.n_cells == 0
     # in their own buckets, nodes without anybody who differs, or without anybody else, have no partner
     fewest = 0 if not is_own else 2 if plan.needs_difference else 1
     parts = []
     n_buckets = n_placed = n_runs = 0
     for mask in kept:
-        numbered = _number_buckets(nodes.words, nodes.key, cells, indexed, mask)
+        numbered = _number_buckets(nodes.words, nodes.key, cells, common.indexed, mask)
         n_found_by = packed.n_nodes if is_own and is_asked else 0
-        laid = _lay_buckets(indexed, order_by, combination, numbered, is_own, fewest, n_found_by)
+        laid = _lay_buckets(common, plan.splits, numbered, is_own, fewest, n_found_by)
         laid.place[laid.place >= 0] += n_buckets
         laid.slots[laid.slots >= 0] += n_buckets
         parts.append(laid._replace(run_start=laid.run_start + n_placed, first_run=laid.first_run + n_runs))
         n_buckets, n_placed = n_buckets + len(laid.first_run), n_placed + len(laid.order)
         n_runs += len(laid.run_start)
         del numbered, laid
-    del indexed, combination, order_by
     lists = [list(fields) for fields in zip(*parts, strict=True)]
     parts.clear()
     first_bucket = np.cumsum([0] + [len(first_run) for first_run in lists[3]])
@@ -115,7 +118,7 @@ def hash_cells(mixed: Any, first_cell: Any, second_cell: Any) -> Any:
 
 
 def _number_buckets(
-    words: Words, key: NDArray[np.int32], cells: list[NDArray[np.int32]], indexed: NDArray[np.int32], kept: Words
+    words: Words, key: NDArray[np.int32], cells: Sequence[NDArray[np.int32]], indexed: NDArray[np.int32], kept: Words
 ) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """Number the buckets, those of neighbouring cells side by side; return that of each indexed node, and their hashes.
 
@@ -163,7 +166,7 @@ def _number_few(
 
 
 def _order_by_cells(
-    words: Words, key: NDArray[np.int32], cells: list[NDArray[np.int32]], firsts: NDArray[np.int32], kept: Words
+    words: Words, key: NDArray[np.int32], cells: Sequence[NDArray[np.int32]], firsts: NDArray[np.int32], kept: Words
 ) -> NDArray[Any]:
     """Order buckets, given the first node of each, so that those of neighbouring cells lie side by side."""
     outside = np.empty(len(firsts), np.uint64)
@@ -342,9 +345,8 @@ class Laid(NamedTuple):
 
 
 def _lay_buckets(
-    indexed: NDArray[np.int32],
-    order_by: NDArray[np.int32] | None,
-    combination: NDArray[np.int32],
+    common: Common,
+    splits: bool,
     numbered: tuple[NDArray[np.int32], NDArray[np.uint64]],
     is_own: bool,
     fewest: int,
@@ -354,10 +356,9 @@ def _lay_buckets(
 
     Buckets are found by node, if their number is given, or by hash.
     """
-    bucket_of, hashes = numbered
-    where = indexed, indexed if order_by is None else order_by, combination, bucket_of
+    (bucket_of, hashes), indexed = numbered, common.indexed
     lay = _lay_few if threads_for(len(indexed)) == 1 else _lay_many
-    laid = lay(*where, len(hashes), order_by is not None, fewest)
+    laid = lay(indexed, common.order_by, common.combination, bucket_of, len(hashes), splits, fewest)
     order, run_start, run_combination, first_run, number = laid
     place = np.full(n_nodes, -1, np.int32)
     if n_nodes:
@@ -376,9 +377,13 @@ def _lay_many(
     fewest: int,
 ) -> tuple[NDArray[Any], ...]:
     """Return the nodes in order; the start and combination of each run, the first run of each bucket, its number."""
-    order, starts = sort_by_rank(take_rows(bucket_of, order_by) if splits else bucket_of, n_buckets)
-    order = take_rows(order_by, order) if splits else order
-    of_combination, order = take_rows(combination, order), take_rows(indexed, order)
+    places, starts = sort_by_rank(take_rows(bucket_of, order_by) if splits else bucket_of, n_buckets)
+    order, of_combination = np.empty(len(places), np.int32), np.empty(len(places), np.int32)
+
+    def lay(part: slice) -> None:
+        _lay_nodes(indexed, order_by, combination, places[part], order[part], of_combination[part])
+
+    share_rows(lay, len(places))
     number = np.arange(n_buckets, dtype=np.int32)
     if fewest:
         number, n_placed = _leave_out_poor(starts, order, of_combination, fewest)
@@ -391,6 +396,14 @@ def _lay_many(
     is_start[starts[:-1]] = True
     run_start = np.flatnonzero(is_start)
     return order, run_start, of_combination[run_start], np.searchsorted(run_start, starts[:-1]), number
+
+
+@compiled
+def _lay_nodes(indexed: Any, order_by: Any, combination: Any, places: Any, order: Any, of_combination: Any) -> None:
+    """Write the nodes at some places, and their combinations."""
+    for k in range(len(places)):
+        position = order_by[places[k]] if len(order_by) else places[k]
+        order[k], of_combination[k] = indexed[position], combination[position]
 
 
 @compiled_with_arrays

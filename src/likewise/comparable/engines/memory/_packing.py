@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import sort_keys
-from likewise._threads import share_rows, share_work, take_rows, threads_for
+from likewise._threads import beside, join_arrays, share_rows, share_work, take_rows, threads_for
 from likewise.comparable.engines._columns import (
     NearColumn,
     cut_cells,
@@ -24,15 +24,16 @@ from likewise.comparable.engines._columns import (
     number_rows,
     rank_near,
     share_distinct,
-    span_of,
+    spans_of,
 )
 from likewise.comparable.engines._problem import Problem
 
 WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
 LOW: Final = np.uint64(0xFFFFFFFF)
-ONE: Final = np.uint64(1)
 SIDE: Final = np.uint64(1)  # the lowest bit of a head, while rows are merged: of the right table
+HEAD: Final = ((0, 32), (0, 1))  # where a combination is, and the key while rows are merged: word, first bit
+AT_ONCE: Final = 4  # columns that are written in one pass over the words
 SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
 
 Words = NDArray[np.uint64]
@@ -93,7 +94,9 @@ class PackedTable:
     def combination(self) -> NDArray[np.int32]:
         """Which combination of sensitive values each node has."""
         combination = np.empty(self.n_nodes, np.int32)
-        share_rows(lambda part: _read_combination(self.nodes.words[part], combination[part]), self.n_nodes)
+        share_rows(
+            lambda part: _read_combination(self.nodes.words[part], combination[part]), self.n_nodes, is_light=True
+        )
         return combination
 
     def rows_of_nodes(self) -> NDArray[np.int32]:
@@ -162,39 +165,43 @@ def pack(
     layout_discrete = _lay_out(n_bits, first_word=1)
     layout_near = _lay_out([(len(c.lowest) - 1).bit_length() for c in near], first_word=1 + layout_discrete.n_words)
     words = np.zeros((n_rows, 1 + layout_discrete.n_words + layout_near.n_words), np.uint64)
-    share_rows(lambda part: _write_heads(words[part], problem.combination[part], key[part]), n_rows)
-    _write_fields(words, discrete, layout_discrete)
-    _write_fields(words, [column.ranks for column in near], layout_near)
+    codes = [problem.combination, key, *discrete, *(column.ranks for column in near)]
+    where = [*HEAD, *layout_discrete.where, *layout_near.where]
+    _write_fields(words, codes, where)
     reach = Near(
         word=layout_near.word,
         shift=layout_near.shift,
         mask=layout_near.mask,
         start=np.cumsum([0] + [len(column.lowest) for column in near]),
-        lowest=np.concatenate([np.empty(0, np.int32)] + [column.lowest for column in near]),
-        highest=np.concatenate([np.empty(0, np.int32)] + [column.highest for column in near]),
+        lowest=join_arrays([column.lowest for column in near], np.int32),
+        highest=join_arrays([column.highest for column in near], np.int32),
         guard=layout_near.guard,
     )
-    del near
+    del near, codes
     group_of, firsts, is_grouped = _merge_rows(problem, words, group_below)
     rows, position, sweep = _number_along_sweep(words, reach, firsts)
-    words = take_words(words, rows, layout_near.n_words)
-    window = np.empty((len(rows), 2), np.int32)
-    share_rows(lambda part: _find_lowest(words[part], reach, sweep, window[part]), len(rows))
-    _name_nodes(words, problem, rows, is_grouped)
+    nodes = _Laid(
+        words=np.empty((len(rows), words.shape[1] + layout_near.n_words), np.uint64),
+        window=np.empty((len(rows), 2), np.int32),
+        key=np.empty(len(rows), np.int32),
+        labels=np.empty(len(rows), np.int32),
+    )
+    columns, names = (words, key, problem.labels), (is_grouped, n_rows if is_grouped else problem.n_left)
+    share_rows(lambda part: _lay_nodes(columns, rows, part.start, part.stop, reach, sweep, names, nodes), len(rows))
     masks = layout_discrete.mask << layout_discrete.shift
     return PackedTable(
         nodes=Nodes(
-            words=words,
-            key=take_rows(key, rows),
+            words=nodes.words,
+            key=nodes.key,
             guard=layout_discrete.guard,
             fill=layout_discrete.fill,
             near=reach,
-            window=window,
+            window=nodes.window,
             combinations=problem.combinations,
         ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
-        labels=take_rows(problem.labels, rows),
-        node_of=take_rows(position, group_of),
+        labels=nodes.labels,
+        node_of=take_rows(position, group_of) if is_grouped else position,
         is_grouped=is_grouped,
         n_left=problem.n_left,
         is_within=problem.n_right is None,
@@ -209,11 +216,11 @@ def pack_distinct(problem: Problem, at_once: int) -> tuple[NDArray[np.int32], Pr
     """
     ranked = _rank_columns(problem, at_once)
     columns = [problem.labels, *problem.equal, *problem.discrete, problem.combination]
-    spans = [span_of(column) for column in columns] + [(0, len(column.lowest) - 1) for column in ranked]
+    spans = spans_of(columns) + [(0, len(column.lowest) - 1) for column in ranked]
     columns += [column.ranks for column in ranked]
     layout = _lay_out([(highest - lowest).bit_length() for lowest, highest in spans], first_word=0)
     words = np.zeros((problem.n_rows, max(layout.n_words, 1)), np.uint64)
-    _write_fields(words, columns, layout, [lowest for lowest, _ in spans])
+    _write_fields(words, columns, layout.where, [lowest for lowest, _ in spans])
     group_of, firsts = number_rows(words)
     del words, columns
     if len(firsts) < problem.n_rows:
@@ -250,26 +257,20 @@ def _number_along_sweep(
     return rows, position, sweep
 
 
-def _name_nodes(words: Words, problem: Problem, rows: NDArray[np.int32], is_grouped: bool) -> None:
-    """Write the name of each node into its head: its number, or its row, of each table counted from 0."""
-    names, n_left = (np.arange(len(rows), dtype=np.int32), len(rows)) if is_grouped else (rows, problem.n_left)
-    share_rows(lambda part: _write_names(words[part], names[part], n_left), len(rows))
-
-
 def _codes_that_differ(problem: Problem) -> tuple[list[NDArray[np.int32]], list[int]]:
     """Code the discrete columns densely, without those that never differ; none, if all may change at once.
 
     Also how many bits the codes of each take.
     """
     columns, n_bits = [], []
-    for column in problem.discrete:
-        lowest, highest = span_of(column)
+    for column, (lowest, highest) in zip(problem.discrete, spans_of(problem.discrete), strict=True):
         if lowest == highest:
             continue
+        codes = column
         if lowest < 0 or highest >= SMALL_CODES:
-            column = np.unique(column, return_inverse=True)[1].astype(np.int32)
-            highest = span_of(column)[1]
-        columns.append(column)
+            values, numbers = np.unique(column, return_inverse=True)
+            codes, highest = numbers.astype(np.int32), len(values) - 1
+        columns.append(codes)
         n_bits.append(highest.bit_length())
     return (columns, n_bits) if len(columns) > problem.max_changes else ([], [])
 
@@ -278,29 +279,36 @@ def _rank_columns(problem: Problem, at_once: int) -> list[NearColumn]:
     """Rank the near columns."""
     ranked: dict[int, NearColumn] = {}
 
-    def rank(column: int) -> None:
-        ranked[column] = rank_near(problem.near[column], problem.tests[column])
+    n_threads = min(at_once, threads_for(problem.n_rows), max(len(problem.near), 1))
 
-    share_work(rank, range(len(problem.near)), n_threads=min(at_once, threads_for(problem.n_rows)))
+    def rank(column: int) -> None:
+        with beside(n_threads - 1):
+            ranked[column] = rank_near(problem.near[column], problem.tests[column])
+
+    share_work(rank, range(len(problem.near)), n_threads=n_threads)
     return [ranked[column] for column in range(len(problem.near))]
 
 
 def _write_fields(
-    words: Words, columns: list[NDArray[np.int32]], layout: _Layout, lowest: list[int] | None = None
+    words: Words, columns: list[NDArray[np.int32]], where: list[tuple[int, int]], lowest: list[int] | None = None
 ) -> None:
-    """Write codes, from the lowest of each column on, where these are given."""
-    lowest = [0] * len(columns) if lowest is None else lowest
+    """Write codes into a word and from a bit on, counted from the lowest of each column where these are given."""
+    nothing, lowest = np.empty(0, np.int32), [0] * len(columns) if lowest is None else lowest
+    fields = [*zip(columns, where, lowest, strict=True)]
+    bunches = [fields[first : first + AT_ONCE] for first in range(0, len(fields), AT_ONCE)]
+    places = [np.array([(*there, low) for _, there, low in bunch], np.int64) for bunch in bunches]
 
     def write(rows: slice) -> None:
-        for codes, word, shift, low in zip(columns, layout.word, layout.shift, lowest, strict=True):
-            _write_field(words[rows], word, shift, codes[rows], low)
+        for bunch, there in zip(bunches, places, strict=True):
+            codes = [column[rows] for column, _, _ in bunch] + [nothing] * (AT_ONCE - len(bunch))
+            _write_some(words[rows], *codes, there)
 
     share_rows(write, len(words))
 
 
-def take_words(words: Words, rows: NDArray[np.int32], n_more: int = 0) -> Words:
-    """Return the words of some rows, and room for some more."""
-    taken = np.empty((len(rows), words.shape[1] + n_more), np.uint64)
+def take_words(words: Words, rows: NDArray[np.int32]) -> Words:
+    """Return the words of some rows."""
+    taken = np.empty((len(rows), words.shape[1]), np.uint64)
     share_rows(lambda part: _take_words(words, rows[part], taken[part]), len(rows))
     return taken
 
@@ -312,33 +320,40 @@ def _take_words(words: Any, rows: Any, taken: Any) -> None:
             taken[place, word] = words[rows[place], word]
 
 
+class _Laid(NamedTuple):
+    """What is written of each node."""
+
+    words: Words
+    window: NDArray[np.int32]
+    key: NDArray[np.int32]
+    labels: NDArray[np.int32]
+
+
 @compiled
-def _find_lowest(words: Any, near: Any, sweep: Any, window: Any) -> None:
-    """Write the words of the lowest ranks near those of each node, and the first and last node near it."""
-    n_near, first_low, n_nodes = len(near.guard), words.shape[1] - len(near.guard), sweep[-1]
-    for node in range(len(words)):
-        window[node, 0], window[node, 1] = 0, n_nodes - 1
-        for k in range(first_low, first_low + n_near):
-            words[node, k] = 0
+def _lay_nodes(columns: Any, rows: Any, start: Any, stop: Any, near: Any, sweep: Any, names: Any, nodes: Any) -> None:
+    """Write the words of some nodes, with the lowest ranks near theirs, their names, and the first and last one near.
+
+    A node's name is its number, or its row, of each table counted from 0.
+    """
+    (words, key, labels), (is_numbered, n_left) = columns, names
+    n_near, n_before = len(near.guard), words.shape[1]
+    for node in range(start, stop):
+        row = rows[node]
+        for k in range(n_before):
+            nodes.words[node, k] = words[row, k]
+        for k in range(n_near):
+            nodes.words[node, n_before + k] = 0
+        nodes.window[node, 0], nodes.window[node, 1] = 0, sweep[-1] - 1
         for k in range(len(near.word)):
-            rank = near.start[k] + np.int64((words[node, near.word[k]] >> near.shift[k]) & near.mask[k])
-            words[node, near.word[k] + n_near] |= np.uint64(near.lowest[rank]) << near.shift[k]
+            rank = near.start[k] + np.int64((words[row, near.word[k]] >> near.shift[k]) & near.mask[k])
+            nodes.words[node, near.word[k] + n_near] |= np.uint64(near.lowest[rank]) << near.shift[k]
             if k == 0:
-                window[node, 0], window[node, 1] = sweep[near.lowest[rank]], sweep[near.highest[rank] + 1] - 1
-
-
-@compiled
-def _write_heads(words: Any, combination: Any, key: Any) -> None:
-    """Write the combination of each row, and below it what tells rows apart that are not told apart by fields."""
-    for row in range(len(words)):
-        words[row, 0] = np.uint64(combination[row]) << HALF | np.uint64(key[row]) << ONE
-
-
-@compiled
-def _write_names(words: Any, names: Any, n_left: Any) -> None:
-    for node in range(len(words)):
-        name = names[node] - n_left if names[node] >= n_left else names[node]
-        words[node, 0] = words[node, 0] & ~LOW | np.uint64(name)
+                last = sweep[near.highest[rank] + 1] - 1
+                nodes.window[node, 0], nodes.window[node, 1] = sweep[near.lowest[rank]], last
+        name = node if is_numbered else np.int64(row)
+        name -= n_left if name >= n_left else 0
+        nodes.words[node, 0] = words[row, 0] & ~LOW | np.uint64(name)
+        nodes.key[node], nodes.labels[node] = key[row], labels[row]
 
 
 @compiled
@@ -355,9 +370,16 @@ def _place_rows(order: Any, start: Any, firsts: Any, position: Any, rows: Any) -
 
 
 @compiled
-def _write_field(words: Any, word: Any, shift: Any, codes: Any, lowest: Any) -> None:
-    for row in range(len(codes)):
-        words[row, word] |= np.uint64(codes[row] - lowest) << shift
+def _write_some(words: Any, one: Any, two: Any, three: Any, four: Any, where: Any) -> None:
+    """Write a few columns of codes at a time, given the word, first bit and lowest code of each."""
+    for row in range(len(words)):
+        words[row, where[0, 0]] |= np.uint64(one[row] - where[0, 2]) << np.uint64(where[0, 1])
+        if len(two):
+            words[row, where[1, 0]] |= np.uint64(two[row] - where[1, 2]) << np.uint64(where[1, 1])
+        if len(three):
+            words[row, where[2, 0]] |= np.uint64(three[row] - where[2, 2]) << np.uint64(where[2, 1])
+        if len(four):
+            words[row, where[3, 0]] |= np.uint64(four[row] - where[3, 2]) << np.uint64(where[3, 1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -371,6 +393,11 @@ class _Layout:
     @property
     def n_words(self) -> int:
         return len(self.guard)
+
+    @property
+    def where(self) -> list[tuple[int, int]]:
+        """The word of each field, and its first bit there."""
+        return [*zip(self.word.tolist(), self.shift.tolist(), strict=True)]
 
 
 def _lay_out(bits: list[int], first_word: int) -> _Layout:
@@ -397,9 +424,10 @@ def sort_by_rank(ranks: NDArray[np.int32], n_ranks: int) -> tuple[NDArray[np.int
     if threads_for(len(ranks)) == 1:
         counted: tuple[NDArray[np.int32], NDArray[np.int64]] = _sort_by_counts(ranks, n_ranks)
         return counted
-    ordered, order = sort_keys(ranks.astype(np.uint32), np.uint32(0), (n_ranks - 1).bit_length())
+    keys = ranks.view(np.uint32)
+    ordered, order = sort_keys(keys, np.uint32(0), (n_ranks - 1).bit_length(), np.empty_like(keys))
     starts = np.full(n_ranks + 1, len(ranks), np.int64)
-    share_rows(lambda part: _find_starts(ordered, part.start, part.stop, starts), len(ranks))
+    share_rows(lambda part: _find_starts(ordered, part.start, part.stop, starts), len(ranks), is_light=True)
     return order, starts
 
 

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from queue import SimpleQueue
 from threading import Condition, Thread, current_thread
+from time import perf_counter
 from typing import Any, Final
 
 from likewise.comparable.engines._problem import Found
 
 MOST: Final = 1 << 14  # queries in a part
 LAST: Final = 1 << 10  # the last parts are shorter, so that all threads end at about the same time
+SHORTEST: Final = 0.0005  # seconds that a part takes, about, where parts may be of any length: each waits for a lock
+RECENT: Final = 0.9  # of the queries before are counted in when it is reckoned how long a part takes
 SHORT: Final = 1 << 18  # queries that are answered so soon that more than a few parts take longer to hand out
 STEADY: Final = 64
 
@@ -38,7 +41,7 @@ def answer_in_parts(
     are counted in steps, ``grain`` is how many each has on average, and ``is_lone`` tells parts of one query or none.
     These are always answered, however long the answer: so only ``n_heavy`` of them are under way at a time.
     """
-    length = _Length(n_queries, most_in_part, n_threads, grain)
+    length = _Length(n_queries, most_in_part, n_threads, grain, is_timed=not in_order)
     if 0 < n_queries <= length.now:  # no thread pays off
         if (at_once := answer(slice(0, n_queries))) is not None:
             yield slice(0, n_queries), at_once
@@ -102,8 +105,9 @@ class _Asked:
         try:
             while (taken := self._take()) is not None:
                 part, is_half = taken
+                started = perf_counter()
                 found = self._answer(part)
-                self._settle(part, is_answered=found is not None, is_half=is_half)
+                self._settle(part, perf_counter() - started, is_answered=found is not None, is_half=is_half)
                 if found is not None:
                     self._done.put((part, found))
                 del found
@@ -159,12 +163,12 @@ class _Asked:
                 self._changed.wait()
         return None
 
-    def _settle(self, part: slice, *, is_answered: bool, is_half: bool) -> None:
+    def _settle(self, part: slice, seconds: float, *, is_answered: bool, is_half: bool) -> None:
         """Note that a part has been answered, or cut it in halves."""
         with self._changed:
             self._n_under_way -= 1
             if is_answered:
-                self._length.confirm()
+                self._length.confirm(part.stop - part.start, seconds)
             else:
                 self._n_held -= 1
                 self._length.refuse(part.stop - part.start, is_half=is_half)
@@ -189,17 +193,22 @@ class _Length:
     again, they are tried after twice as many the next time: all that are under way then are asked in vain.
     """
 
-    def __init__(self, n_queries: int, most: int, n_threads: int, grain: int) -> None:
+    def __init__(self, n_queries: int, most: int, n_threads: int, grain: int, *, is_timed: bool) -> None:
         self.now = self._most = max(min(grain * MOST, most), 1)
         self._last, self._n_threads = grain * (LAST if n_queries > grain * SHORT else MOST), n_threads
         self._n_steady, self._patience, self._is_trial = 0, STEADY, False
+        self._is_timed, self._n_recent, self._seconds = is_timed, 0.0, 0.0
 
     def next(self, n_left: int) -> int:
         """Return the length of the next part, of so many queries that are left."""
-        return min(self.now, max(n_left // (2 * self._n_threads), self._last), n_left)
+        last = self._last
+        if self._is_timed and self._seconds and last < self._most:
+            last = int(SHORTEST * self._n_recent / self._seconds) + 1
+        return min(self.now, max(n_left // (2 * self._n_threads), last), n_left)
 
-    def confirm(self) -> None:
-        """Note that a part has been answered."""
+    def confirm(self, n: int, seconds: float) -> None:
+        """Note that a part of ``n`` has been answered, and in how many seconds."""
+        self._n_recent, self._seconds = RECENT * self._n_recent + n, RECENT * self._seconds + seconds
         self._n_steady += 1
         if self._is_trial and self._n_steady == STEADY:
             self._patience, self._is_trial = STEADY, False

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -16,11 +17,11 @@ from numpy.typing import NDArray
 
 from likewise._checks import parameter
 from likewise._memory import give_memory_back, n_cores
-from likewise._threads import make_ahead
+from likewise._threads import beside, make_ahead
 from likewise.comparable._pairs import Rows
-from likewise.comparable.engines._columns import span_of
+from likewise.comparable.engines._columns import spans_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
-from likewise.comparable.engines.memory._buckets import Plan, make_plan
+from likewise.comparable.engines.memory._buckets import Common, Plan, find_common, make_plan
 from likewise.comparable.engines.memory._index import Index, build_index
 from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets, pair_names
 from likewise.comparable.engines.memory._ordering import order_rights, sort_segments
@@ -52,6 +53,7 @@ LEAST: Final = 64_000_000  # what a search may take in any case
 A_THREAD: Final = 4_000_000
 FEWEST_PAIRS: Final = 1 << 12
 MANY_THREADS: Final = 4  # fewer are busy with one index at a time, which takes less memory
+MOST_AHEAD: Final = 2  # indexes that are built while another is gone through
 # bytes
 IN_ANSWER: Final = 16  # of a pair that is found, copied and named
 IN_LIST: Final = 12  # of a pair while all are put in order
@@ -61,7 +63,8 @@ OF_RUN: Final = 40  # of a run of nodes that a query leads to
 OF_PLACE: Final = 32  # of a node in its bucket
 OF_HASHED_PLACE: Final = 56  # the same where buckets are found by hash
 OF_RANKING: Final = 40  # of a row, while a column is ranked
-OF_BUILDING: Final = 88  # of a node, while the buckets of a signature are made
+OF_ALL: Final = 20  # of a node, for what the buckets of all signatures have in common
+OF_BUILDING: Final = 68  # of a node, while the buckets of a signature are made
 
 Nodes = NDArray[np.int32]
 Answer = tuple[NDArray[np.int64], Rows]  # how many partners each query has; all of them, query by query
@@ -91,7 +94,7 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     of_place = OF_HASHED_PLACE if plan.n_cells > 0 or not packed.is_within else OF_PLACE
     n_nodes = packed.n_nodes
     # also degrees of rows and their sums, queries and weights of nodes
-    held = _own_bytes(problem) + _packed_bytes(packed) + 16 * problem.n_left + 12 * n_nodes
+    held = _own_bytes(problem) + _packed_bytes(packed) + 16 * problem.n_left + (12 + OF_ALL) * n_nodes
     heavy = IN_ANSWER * n_nodes
     one_index = (OF_BUILDING + of_place) * n_nodes
     least = one_index + heavy + A_THREAD
@@ -111,7 +114,7 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
         most_signatures=max(n_places // max(n_nodes, 1), 1),
         most_placed=for_index // (of_placed * max(n_nodes, 1)),
         n_threads=n_threads,
-        n_ahead=int(n_threads >= MANY_THREADS and 2 * placed_index <= for_index),
+        n_ahead=max(min(for_index // max(placed_index, 1) - 1, MOST_AHEAD), 0) if n_threads >= MANY_THREADS else 0,
         n_heavy=max(quarter // max(heavy, 1), 1),
         chunk=min(max(quarter // (IN_ANSWER * n_in_flight), FEWEST_PAIRS), CHUNK),
         looked_up=min(quarter // (OF_RUN * n_threads), MOST_LOOKED_UP),
@@ -129,7 +132,9 @@ def check_packing(problem: Problem, allowed: int) -> int:
     n_near, own = len(problem.near), _own_bytes(problem)
     needed = 0
     for is_exact in (False, True):  # to look at all codes takes longer than to be sure without
-        bits = [span_of(column)[1].bit_length() + 1 if is_exact else 33 for column in problem.discrete]
+        bits = [33] * len(problem.discrete)
+        if is_exact:
+            bits = [highest.bit_length() + 1 for _, highest in spans_of(problem.discrete)]
         n_bits = sum(bits) + 2 * n_near * (problem.n_rows.bit_length() + 1)
         needed = own + (80 + 16 * n_near + 4 * len(bits) + 8 * (2 + n_bits // 40)) * problem.n_rows
         if needed <= max(allowed, LEAST):
@@ -168,12 +173,10 @@ def _packed_bytes(packed: PackedTable) -> int:
     return sum(array.nbytes for array in arrays)
 
 
-def _keep_for_indexes(packed: PackedTable, plan: Plan) -> PackedTable:
-    """Keep what it takes to build indexes and to ask them: no way back to rows, only ranks that cells are cut by."""
+def _keep_for_indexes(packed: PackedTable) -> PackedTable:
+    """Keep what it takes to build indexes and to go through them: no way back to rows, no ranks."""
     near, nobody = packed.nodes.near, np.empty(0, np.int32)
-    used = slice(*near.start[[1, 1 + plan.n_cells]]) if plan.n_cells else slice(0)
-    ranks = {name: getattr(near, name)[used].copy() for name in ("lowest", "highest")}
-    nodes = packed.nodes._replace(near=near._replace(start=near.start - (used.start or 0), **ranks))
+    nodes = packed.nodes._replace(near=near._replace(lowest=nobody, highest=nobody))
     return replace(packed, nodes=nodes, labels=nobody, node_of=nobody)
 
 
@@ -200,7 +203,8 @@ class PairSearch:
 
         It is the last question that can be asked: what it does not need is let go.
         """
-        self.packed = _keep_for_indexes(self.packed, self.plan)
+        _ = self._common
+        self.packed = _keep_for_indexes(self.packed)
         n_indexes = n_left = len(self.plan.kept)
         give_memory_back(self.packed.n_nodes)  # of packing
         for joined in self._joined(1):
@@ -273,11 +277,15 @@ class PairSearch:
 
     def _joined(self, at_once: int) -> Iterator[Joined]:
         """Build the buckets of some signatures at a time, to go through all of them."""
-        starts, n_ahead = range(0, len(self.plan.kept), at_once), self.budget.n_ahead if at_once == 1 else 0
-        yield from make_ahead(lambda start: self._join(start, start + at_once), starts, n_ahead)
+        starts = range(0, len(self.plan.kept), at_once)
+        n_ahead = min(self.budget.n_ahead, len(starts) - 1) if at_once == 1 else 0
+        _ = self._common
 
-    def _join(self, start: int, stop: int) -> Joined:
-        return join_buckets(self.packed.nodes, self._build(start, stop, is_asked=False))
+        def join(start: int) -> Joined:
+            with beside(n_ahead):
+                return join_buckets(self.packed.nodes, self._build(start, start + at_once, is_asked=False))
+
+        yield from make_ahead(join, starts, n_ahead)
 
     def _indexes(self) -> Iterator[Index]:
         """Build the buckets of as many signatures at a time as fit."""
@@ -294,7 +302,11 @@ class PairSearch:
         stop = min(stop, len(self.plan.kept))
         is_placed = stop - start <= self.budget.most_placed
         how = {"is_placed": is_placed, "is_asked": is_asked}
-        return build_index(self.packed, self.plan, slice(start, stop), self.budget.walked, **how)
+        return build_index(self.packed, self.plan, self._common, slice(start, stop), self.budget.walked, **how)
+
+    @cached_property
+    def _common(self) -> Common:
+        return find_common(self.packed, self.plan)
 
     @property
     def fits_in_one(self) -> bool:
