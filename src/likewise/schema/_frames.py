@@ -56,7 +56,7 @@ class Frame:
         """Return one column as an array, of the type that its library makes of it."""
         series = self.data[name]
         if self.kind == "pyarrow" and series.null_count() == 0:
-            array = series.to_native().combine_chunks()
+            array = _one_chunk(series)
             if series.dtype.is_integer() or series.dtype in (nw.Float32, nw.Float64):
                 return as_numpy(array)
             if series.dtype == nw.String:

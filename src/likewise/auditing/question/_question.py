@@ -238,6 +238,8 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
         given = frame.values(label)
     try:
         found = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+        if task == "auto" and found.dtype.kind in "iub":
+            return None
         is_text = found.dtype.kind in "SU" or any(isinstance(value, str) for value in found.flat[:1])
         numbers = None if is_text else found.astype(np.float64)  # "1.5" is the name of a class
     except (TypeError, ValueError, OverflowError):
