@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -14,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter
+from likewise._codes import look_up, number_close, number_codes
 from likewise._format import count_of
+from likewise._ranking import FEW
 from likewise.exceptions import SchemaError
 
 # pyarrow is imported inside the functions: `import likewise` stays light
@@ -124,6 +127,9 @@ class Column:
             return [None][: len(self.array)], np.zeros(len(self.array), np.int32)
         array = _in_known_units(self)
         is_dictionary = hasattr(array, "dictionary")
+        close = number_close(as_numpy(array)) if pa.types.is_integer(array.type) and not array.null_count else None
+        if close is not None:
+            return close[0].tolist(), close[1]
         encoded = array if is_dictionary else array.dictionary_encode()
         levels = encoded.dictionary
         if pa.types.is_float16(levels.type):
@@ -139,9 +145,8 @@ class Column:
             indices = indices.fill_null(len(values) - 1)
         rows = as_numpy(indices).astype(np.int32, copy=False)
         if is_dictionary:  # the type may list categories that no row has
-            used = np.bincount(rows, minlength=len(values)) > 0
-            values = [value for value, is_used in zip(values, used, strict=True) if is_used]
-            rows = (np.cumsum(used, dtype=np.int32) - 1)[rows]
+            used, places = number_codes(rows)
+            values, rows = [values[code] for code in used.tolist()], places.astype(np.int32)
         infinite = [code for code, value in enumerate(values) if isinstance(value, float) and np.isinf(value)]
         if infinite:
             self._refuse_infinite(int(np.count_nonzero(np.isin(rows, infinite))))
@@ -149,10 +154,23 @@ class Column:
 
     def numbers(self, role: str) -> NDArray[np.float64]:
         """Return the values as float64, missing as NaN; times as days or microseconds since 1970."""
+        return self._known_numbers(role)[0]
+
+    def ends(self, role: str) -> tuple[float, float]:
+        """Return the least and the greatest of the numbers; NaN where one is missing."""
+        return self._known_numbers(role)[1]
+
+    def _known_numbers(self, role: str) -> tuple[NDArray[np.float64], tuple[float, float]]:
+        known = self.__dict__.get("_numbers")
+        if known is None:
+            known = self.__dict__["_numbers"] = self._find_numbers(role)
+        return known
+
+    def _find_numbers(self, role: str) -> tuple[NDArray[np.float64], tuple[float, float]]:
         import pyarrow as pa
 
         if self.is_empty:
-            return np.full(len(self.array), np.nan)
+            return np.full(len(self.array), np.nan), (math.nan, math.nan)
         array = _in_known_units(self)
         if hasattr(array, "dictionary"):
             array = array.dictionary_decode()
@@ -174,8 +192,10 @@ class Column:
         if floats.null_count:
             floats = floats.fill_null(float("nan"))
         numbers: NDArray[np.float64] = as_numpy(floats)
-        self._refuse_infinite(int(np.count_nonzero(np.isinf(numbers))))
-        return numbers
+        ends = (float(numbers.min()), float(numbers.max())) if len(numbers) else (math.nan, math.nan)
+        if not all(map(math.isfinite, ends)):
+            self._refuse_infinite(int(np.count_nonzero(np.isinf(numbers))))
+        return numbers, ends
 
     def present(self) -> NDArray[Any]:
         """Return the numbers that are not missing, integers without loss."""
@@ -195,6 +215,16 @@ class Column:
 def value_type(array: Any) -> Any:
     """Return the type of an array's values, dictionary-encoded or not."""
     return array.type.value_type if hasattr(array, "dictionary") else array.type
+
+
+def number_values(numbers: list[int], rows: NDArray[np.int32], codes: NDArray[np.int32]) -> None:
+    """Write the number of each row's value."""
+    if numbers == list(range(len(numbers))):
+        codes[:] = rows
+    elif len(rows) > FEW:
+        look_up(np.array(numbers, np.int32), rows, codes)
+    else:
+        codes[:] = np.array(numbers, np.int32)[rows]
 
 
 def as_numpy(array: Any) -> NDArray[Any]:

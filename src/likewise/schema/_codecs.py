@@ -23,9 +23,11 @@ from likewise.schema._arrow import (
     array_of_values,
     fields_from_json,
     fields_to_json,
+    number_values,
     show_values,
     sort_values,
 )
+from likewise.schema._numbers import MAX_DECIMALS, count_decimals, middle_places, numbers_at
 from likewise.schema._table import EXACT, Unit
 
 Missing = Literal["refuse", "median", "apart"]
@@ -35,7 +37,6 @@ MISSING_VALUE: Final = -1e9  # code of "apart": finite and far from every value
 MISSING_RANK: Final = -1_000_000
 MAX_SENSITIVE_NUMBERS: Final = 20  # with more distinct fractional numbers, values are not groups
 MAX_SENSITIVE_VALUES: Final = 1_000  # of any other kind: pairs are counted by every two of them
-MAX_DECIMALS: Final = 12
 MAX_EXACT_POWER: Final = 22  # higher powers of ten are not exact in float64
 TRUSTED: Final = 1e15  # a scaled number is reliable to this many steps
 TIME_STEPS: Final = (86_400e6, 3_600e6, 60e6, 1e6, 1e3, 1.0)  # a day to a microsecond
@@ -65,11 +66,12 @@ class Categories:
             )
         return cls(sort_values(values))
 
-    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
-        """Return codes and their categories: the learned ones, then unseen ones."""
+    def encode(self, column: Column, unseen: Unseen, codes: NDArray[Any]) -> tuple[Any, ...]:
+        """Fill in the codes; return their categories: the learned ones, then unseen ones."""
         values, rows = column.distinct()
         positions, categories = _positions(self.values, values, column.name, unseen)
-        return np.array([positions[value] for value in values], np.int32)[rows], categories
+        number_values([positions[value] for value in values], rows, codes)
+        return categories
 
     def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
         """Look the codes up."""
@@ -110,16 +112,16 @@ class Intervals:
             words = [f"under {ends[0]}", *between, f"{ends[-1]} or more"]
         return (*words, None) if self.has_missing else tuple(words)
 
-    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
-        """Return the interval of each number."""
+    def encode(self, column: Column, unseen: Unseen, codes: NDArray[Any]) -> tuple[Any, ...]:
+        """Fill in the interval of each number."""
         numbers = _binnable(column)
         missing = np.isnan(numbers)
-        codes = np.searchsorted(np.array(self.edges), numbers, side="right").astype(np.int32)
+        codes[:] = np.searchsorted(np.array(self.edges), numbers, side="right")
         categories = self.values
         if missing.any():
             positions, categories = _positions(categories, [None], column.name, unseen)
             codes[missing] = positions[None]
-        return codes, categories
+        return categories
 
     def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
         """Return the intervals as text; the numbers themselves are lost."""
@@ -138,15 +140,16 @@ class Ranks:
     @classmethod
     def learn(cls, column: Column, values: tuple[Any, ...], missing: Missing) -> Ranks:
         """Check that every value has a rank, and find the median."""
-        ranks, _ = cls(values, "apart", 0).encode(column, "error")
+        ranks = np.empty(len(column.array), np.int32)
+        cls(values, "apart", 0).encode(column, "error", ranks)
         present = ranks[ranks != MISSING_RANK]
         refuse_missing(column.name, "Ordinal", column.array.null_count, missing)
         if not len(present):
             raise SchemaError(f"Ordinal column '{column.name}' has no values. Put it in {parameter('ignored')}.")
         return cls(values, missing, int(np.sort(present)[(len(present) - 1) // 2]))
 
-    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.int32], tuple[Any, ...]]:
-        """Return ranks; a value without one is refused for any ``unseen``."""
+    def encode(self, column: Column, unseen: Unseen, codes: NDArray[Any]) -> tuple[Any, ...]:
+        """Fill in ranks; a value without one is refused for any ``unseen``."""
         values, rows = column.distinct()
         ranks = {value: rank for rank, value in enumerate(self.values)}
         unknown = sort_values(value for value in values if value is not None and value not in ranks)
@@ -157,7 +160,8 @@ class Ranks:
             )
         refuse_missing(column.name, "Ordinal", column.array.null_count, self.missing)
         ranks[None] = self.median if self.missing == "median" else MISSING_RANK
-        return np.array([ranks[value] for value in values], np.int32)[rows], self.values
+        number_values([ranks[value] for value in values], rows, codes)
+        return self.values
 
     def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
         """Look the ranks up; negative ones are missing."""
@@ -178,21 +182,20 @@ class Scale:
     @classmethod
     def learn(cls, column: Column, missing: Missing) -> Scale:
         """Find the range, the middle of it, the median and the number of decimals."""
-        numbers = column.numbers("continuous")
-        absent = np.isnan(numbers)
-        n_missing = int(np.count_nonzero(absent))
-        present = numbers[~absent] if n_missing else numbers
+        numbers, (low, high) = column.numbers("continuous"), column.ends("continuous")
+        present = numbers[~np.isnan(numbers)] if column.array.null_count else numbers
         if not len(present):
             raise SchemaError(f"Continuous column '{column.name}' has no values. Put it in {parameter('ignored')}.")
-        refuse_missing(column.name, "Continuous", n_missing, missing)
-        low, high = float(present.min()), float(present.max())
+        refuse_missing(column.name, "Continuous", len(numbers) - len(present), missing)
+        if len(present) < len(numbers):
+            low, high = float(present.min()), float(present.max())
         if not math.isfinite(high - low):
             raise SchemaError(
                 f"Continuous column '{column.name}' ranges from {low} to {high}, too wide for float64. Rescale it."
             )
         places = [*middle_places(len(present)), (len(present) - 1) // 2, len(present) // 2]
-        *middle, below, above = np.partition(present, places)[places].tolist()
-        decimals = 0 if column.dtype.is_whole else _count_decimals(present)
+        *middle, below, above = numbers_at(present, places, low, high)
+        decimals = 0 if column.dtype.is_whole else count_decimals(present, max(abs(low), abs(high)))
         return cls(low, high, decimals, missing, below / 2 + above / 2, tuple(middle))
 
     @property
@@ -219,24 +222,27 @@ class Scale:
         largest = np.array(max(abs(self.low), abs(self.high)), kind)
         return 0.0 if kind is None else 2.0 * float(np.spacing(largest)) / self.width
 
-    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[np.float64], tuple[Any, ...]]:
-        """Scale; numbers outside the training range lie outside [0, 1]."""
+    def encode(self, column: Column, unseen: Unseen, codes: NDArray[Any]) -> tuple[Any, ...]:
+        """Fill in scaled numbers; those outside the training range lie outside [0, 1]."""
         numbers = column.numbers("continuous")
-        absent = np.isnan(numbers)
-        if absent.any():
+        absent = np.isnan(numbers) if column.array.null_count else None
+        if absent is not None:
             refuse_missing(column.name, "Continuous", int(np.count_nonzero(absent)), self.missing)
             numbers = np.where(absent, self.median, numbers)
         with np.errstate(over="ignore"):
-            codes = (numbers - self.low) / self.width
-        if not np.isfinite(codes).all():
+            np.subtract(numbers, self.low, out=codes)
+            np.divide(codes, self.width, out=codes)
+            ends = codes.min(initial=0.0), codes.max(initial=0.0)
+        if not np.isfinite(ends).all():
             raise SchemaError(
                 f"Continuous column '{column.name}' has values too far outside the training range, {self.low} to "
                 f"{self.high}, for float64. Drop those rows, or learn from a frame that includes such values."
             )
-        codes[codes == MISSING_VALUE] = np.nextafter(MISSING_VALUE, 0.0)  # a value so far out is still a value
-        if self.missing == "apart":
+        if ends[0] <= MISSING_VALUE:
+            codes[codes == MISSING_VALUE] = np.nextafter(MISSING_VALUE, 0.0)  # a value so far out is still a value
+        if absent is not None and self.missing == "apart":
             codes[absent] = MISSING_VALUE
-        return codes, ()
+        return ()
 
     def decode(self, codes: NDArray[Any], categories: Sequence[Any], dtype: Dtype, rounded: bool) -> tuple[Any, Dtype]:
         """Scale back, and round off the errors of scaling."""
@@ -305,19 +311,18 @@ class LearnedColumn:
     codec: Codec | None
 
     def encode_into(self, codes: NDArray[Any], read: Callable[[str], Column], unseen: Unseen) -> tuple[Any, ...]:
-        """Fill in the codes of the column of this name, as it is read; return its categories."""
-        codes[:], categories = self.encode(read(self.name), unseen)
-        return categories
+        """Fill in the codes of the column of this name, as it is read; return its categories.
 
-    def encode(self, column: Column, unseen: Unseen) -> tuple[NDArray[Any], tuple[Any, ...]]:
-        """Return the codes of a column and their categories; its type must be that of training."""
+        Its type must be that of training.
+        """
+        column = read(self.name)
         then, now = self.dtype.family, column.refuse_incomparable().dtype.family
         as_numbers = {"booleans": "numbers"}  # 1 is True, here as in Python
         is_known = then != "nothing" and not column.is_empty
         if is_known and as_numbers.get(str(then), then) != as_numbers.get(str(now), now):
             raise SchemaError(f"Column '{self.name}' holds {now} here and held {then} in training. Convert it.")
         assert self.codec is not None
-        return self.codec.encode(column, unseen)
+        return self.codec.encode(column, unseen, codes)
 
     def with_middle(self, middle: tuple[float, ...] | None) -> LearnedColumn:
         """Return a continuous column with other percentiles, as those of more rows; others as they are."""
@@ -401,12 +406,6 @@ def _are_rising(numbers: Any) -> bool:
     return are_numbers and all(one < other for one, other in pairwise((-math.inf, *numbers, math.inf)))
 
 
-def middle_places(n: int) -> list[int]:
-    """Return where the 1st and the 99th percentile stand among sorted numbers: the ends, of a hundred or fewer."""
-    outside = (n - 1) // 100
-    return [outside, n - 1 - outside]
-
-
 def _positions(
     known: tuple[Any, ...], found: list[Any], name: str, unseen: Unseen
 ) -> tuple[dict[Any, int], tuple[Any, ...]]:
@@ -439,15 +438,3 @@ def _binnable(column: Column) -> NDArray[np.float64]:
             f"Sensitive column '{column.name}' holds {column.dtype.family}; only numbers can be cut into bins."
         )
     return column.numbers("sensitive")
-
-
-def _count_decimals(numbers: NDArray[np.float64]) -> int | None:
-    """Return how many decimals all numbers can be written with, or None; the first rows usually decide."""
-    decimals = 0
-    largest = float(np.abs(numbers).max())
-    for some in (numbers[:1000], numbers):
-        while np.any(np.round(some, decimals) != some):
-            decimals += 1
-            if decimals > MAX_DECIMALS or largest * 10.0**decimals > EXACT:
-                return None
-    return decimals

@@ -76,7 +76,8 @@ class BinValues:
         for column in schema.columns:
             if isinstance(column.codec, Intervals):
                 numbers = opened.column(column.name).numbers("sensitive")
-                codes, values = column.codec.encode(opened.column(column.name), "keep")
+                codes = np.empty(len(numbers), np.int32)
+                values = column.codec.encode(opened.column(column.name), "keep", codes)
                 present = ~np.isnan(numbers)
                 found[column.name] = tuple(np.unique(numbers[present & (codes == code)]) for code in range(len(values)))
         return cls(found)

@@ -17,7 +17,17 @@ from likewise._checks import check_choice, parameter, suggest
 from likewise._extras import require
 from likewise._format import count_of
 from likewise.exceptions import ParameterError, SchemaError
-from likewise.schema._arrow import Column, Dtype, as_arrow, as_numpy, plain_value, show_values, sort_values, value_type
+from likewise.schema._arrow import (
+    Column,
+    Dtype,
+    as_arrow,
+    as_numpy,
+    number_values,
+    plain_value,
+    show_values,
+    sort_values,
+    value_type,
+)
 from likewise.schema._roles import ColumnRoles
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
@@ -56,7 +66,7 @@ class Frame:
         """Return one column as an array, of the type that its library makes of it."""
         series = self.data[name]
         if self.kind == "pyarrow" and series.null_count() == 0:
-            array = series.to_native().combine_chunks()
+            array = _one_chunk(series)
             if series.dtype.is_integer() or series.dtype in (nw.Float32, nw.Float64):
                 return as_numpy(array)
             if series.dtype == nw.String:
@@ -168,6 +178,8 @@ def _tidied(array: Any) -> Any:
     import pyarrow.compute as pc
 
     if pa.types.is_floating(array.type):
+        if not array.null_count and len(array) and not np.isnan(as_numpy(array).min()):
+            return array
         is_nan = pc.is_nan(array)
         return pc.if_else(is_nan, None, array) if pc.any(is_nan).as_py() else array
     if not hasattr(array, "dictionary") or isinstance(array.dictionary, pa.ExtensionArray):
@@ -459,4 +471,6 @@ def code_labels(column: Column) -> tuple[NDArray[np.int32], NDArray[Any]]:
     values = [int(value) if isinstance(value, float) else value for value in values]
     classes = sort_values(values)
     positions = {value: code for code, value in enumerate(classes)}
-    return np.array([positions[value] for value in values], np.int32)[rows], np.array(classes)
+    codes = np.empty(len(rows), np.int32)
+    number_values([positions[value] for value in values], rows, codes)
+    return codes, np.array(classes)

@@ -1,7 +1,7 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.schema._arrow import array_of, as_arrow
-from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, middle_places, refuse_missing
+from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
 from likewise.schema._frame_rows import (
     BinValues,
     fitted_names,
@@ -28,5 +28,6 @@ from likewise.schema._frames import (
     take_labels,
     take_weights,
 )
+from likewise.schema._numbers import middle_places
 from likewise.schema._roles import refuse_absent
 from likewise.schema._table import KINDS, Unit, hash_array, hash_table, stack_tables

@@ -176,7 +176,8 @@ class CodedTable:
                     "Give each column one name."
                 )
         for name, column in zip(self.names["continuous"], self.continuous.T, strict=True):
-            bad = int(np.count_nonzero(~np.isfinite(column)))
+            with np.errstate(over="ignore", invalid="ignore"):  # only finite numbers have a finite sum
+                bad = 0 if np.isfinite(column.sum()) else int(np.count_nonzero(~np.isfinite(column)))
             if bad:
                 raise SchemaError(
                     f"Continuous column '{name}' is NaN or infinite in {count_of(bad, 'row')}. "
@@ -295,7 +296,7 @@ def _as_codes(given: NDArray[Any], name: str) -> Codes:
         raise SchemaError(
             f"'{name}' holds {given.dtype} values; category codes (integers) are needed. Encode the frame first."
         )
-    if given.size and (given.min() < -(2**31) or given.max() >= 2**31):
+    if given.size and given.dtype != np.int32 and (given.min() < -(2**31) or given.max() >= 2**31):
         raise SchemaError(
             f"'{name}' runs from {given.min()} to {given.max()}; codes must fit in 32 bits. Number them from 0."
         )

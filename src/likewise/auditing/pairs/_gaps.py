@@ -129,8 +129,11 @@ def rank_scores(scores: ArrayLike, *, weights: ArrayLike | None = None) -> Float
 def rank_levels(levels: Levels, weights: Floats | None) -> Floats:
     """Return what :func:`rank_scores` does, by the levels of the scores."""
     counts, total = levels.count(weights), max(len(levels.of_rows), 1) if weights is None else weights.sum()
-    below = np.cumsum(counts) - counts
-    shares: Floats = (below + counts / 2) / total
+    below = np.cumsum(counts)
+    below -= counts
+    shares: Floats = counts / 2
+    shares += below
+    shares /= total
     return take_rows(shares, levels.of_rows)
 
 

@@ -89,12 +89,12 @@ class ScoredPeople:
     @classmethod
     def of(cls, table: CodedTable, scores: Scores, *, signed: bool = True) -> ScoredPeople:
         """Rank and number everybody once; without ``signed`` there are no sensitive groups and no signed gaps."""
-        numbers, combinations = number_combinations(table) if signed else (None, [])
+        numbers, combinations = number_combinations(table, kind=np.int32) if signed else (None, [])
         values = PersonValues(
             scores.values,
             _rank_people(scores),
             scores.decisions,
-            None if numbers is None else numbers.astype(np.int32),
+            numbers,
             scores.weights,
         )
         meter = PairMeter(scores.scale, scores.sign)
@@ -222,5 +222,5 @@ def unseen_gap(scores: Scores) -> float:
 def _largest_gap(scores: Scores) -> float:
     if scores.values.ndim > 1 or not len(scores):
         return 1.0
-    values = scores.values[scores.counting]
+    values = scores.values if scores.weights is None else scores.values[scores.counting]
     return float(values.max() - values.min()) / scores.scale

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._codes import number_codes
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
 from likewise.auditing.pairs._quantiles import count_buckets, count_fine, fine_step
 from likewise.auditing.pairs._selection import DIGITS, KeptPairs, WorstPairs
-from likewise.auditing.question._question import number_values
 from likewise.exceptions import LikewiseError
 
 Floats = NDArray[np.float64]
@@ -205,7 +205,7 @@ class TransitionSums:
             first, second, signed = first[chosen], second[chosen], signed[chosen]
             flips = None if flips is None else flips[chosen]
             weights = None if weights is None else weights[chosen]
-        keys, numbers = number_values(np.minimum(first, second) * self.n_combinations + np.maximum(first, second))
+        keys, numbers = number_codes(np.minimum(first, second) * self.n_combinations + np.maximum(first, second))
         turned = np.where(first > second, -signed, signed)
         # a model may give the same row two scores, if it stands at two places
         is_lower, is_higher = turned < -GAP_TOLERANCE, turned > GAP_TOLERANCE

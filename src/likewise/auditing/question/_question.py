@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter, suggest
-from likewise._threads import take_rows
+from likewise._codes import number_together
 from likewise.auditing._settings import AuditSettings, Task, TaskName
 from likewise.auditing.question._scores import (
     LARGEST,
@@ -28,7 +28,6 @@ from likewise.exceptions import ParameterError, SchemaError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import open_frame
 
-Integers = NDArray[np.int64]
 Values = tuple[Any, ...]
 
 
@@ -238,6 +237,8 @@ def _find_outcomes(X: Any, y: Any, roles: Roles | Schema, task: TaskName) -> NDA
         given = frame.values(label)
     try:
         found = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+        if task == "auto" and found.dtype.kind in "iub":
+            return None
         is_text = found.dtype.kind in "SU" or any(isinstance(value, str) for value in found.flat[:1])
         numbers = None if is_text else found.astype(np.float64)  # "1.5" is the name of a class
     except (TypeError, ValueError, OverflowError):
@@ -291,31 +292,16 @@ def name_origin(scores: Any) -> str:
     return f"function {getattr(scores, '__name__', type(scores).__name__)}" if callable(scores) else "array"
 
 
-def number_combinations(table: CodedTable, columns: Sequence[str] | None = None) -> tuple[Integers, list[Values]]:
+def number_combinations(
+    table: CodedTable, columns: Sequence[str] | None = None, kind: type[np.integer[Any]] = np.int64
+) -> tuple[NDArray[Any], list[Values]]:
     """Number the combinations of sensitive values that occur, in the order of their codes, and list their values."""
     names = table.names["sensitive"]
     chosen = [names.index(name) for name in (names if columns is None else columns)]
-    numbers, combinations = np.zeros(len(table), np.int64), np.zeros((min(len(table), 1), 0), np.int64)
-    for column in chosen:
-        codes, of_rows = number_values(table.sensitive[:, column])
-        found, numbers = number_values(numbers * len(codes) + of_rows)
-        combinations = np.column_stack([combinations[found // len(codes)], codes[found % len(codes)]])
+    combinations, numbers = number_together([table.sensitive[:, column] for column in chosen], len(table))
     known = [table.categories.get(names[column]) for column in chosen]
     values = [
         tuple(code if values is None else values[code] for values, code in zip(known, codes, strict=True))
         for codes in combinations.tolist()
     ]
-    return numbers, values
-
-
-def number_values(values: NDArray[np.integer]) -> tuple[Integers, Integers]:
-    """Return the distinct values in order, and the number of each; fast where they lie close together."""
-    if not len(values):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    least = int(values.min())
-    if int(values.max()) - least > 4 * len(values):
-        found, places = np.unique(values, return_inverse=True)
-        return found.astype(np.int64), places
-    above = values.astype(np.int64) - least
-    occurs = np.bincount(above) > 0
-    return np.flatnonzero(occurs) + least, take_rows(np.cumsum(occurs) - 1, above)
+    return numbers.astype(kind, copy=False), values

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter, suggest
-from likewise._ranking import Levels, Ranking, sort_rows
+from likewise._ranking import Levels, Ranking, rank_numbers
+from likewise._threads import take_rows
 from likewise.auditing._settings import Task
 from likewise.auditing.question._task import Unnamed
 from likewise.auditing.question._weights import effective_size, spread_between
@@ -359,16 +360,22 @@ def check_scores(found: Any, origin: str, n_people: int) -> NDArray[np.float64]:
         )
     if len(values) != n_people:
         raise ScoreError(f"{origin} are {len(values):,}, but the table has {n_people:,} rows. Give one per row.")
+    largest = max(-float(values.min(initial=0.0)), float(values.max(initial=0.0)))  # NaN where there is one
+    if not largest <= LARGEST:
+        _refuse_large(values, largest, origin)
+    return np.ascontiguousarray(values)
+
+
+def _refuse_large(values: NDArray[np.float64], largest: float, origin: str) -> None:
+    """Refuse scores that are not finite, or not below a limit."""
+    n_people = len(values)
     unknown = np.flatnonzero(~np.isfinite(values if values.ndim == 1 else values.sum(axis=1)))
     if len(unknown):
         raise ScoreError(
             f"{origin} are NaN or infinite in {len(unknown):,} of {n_people:,} rows, first in row {unknown[0]:,} "
             "(counted from 0). Score every row, or leave those out."
         )
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest > LARGEST:
-        raise ScoreError(f"{origin} are as large as {largest:.3g}. Give them in a larger unit, below {LARGEST:g}.")
-    return np.ascontiguousarray(values)
+    raise ScoreError(f"{origin} are as large as {largest:.3g}. Give them in a larger unit, below {LARGEST:g}.")
 
 
 def _refuse_other_arrays(found: Any, origin: str) -> None:
@@ -381,29 +388,47 @@ def _refuse_other_arrays(found: Any, origin: str) -> None:
 
 
 def _keep_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    if len(values) and (values.min() < -END_TOLERANCE or values.max() > 1 + END_TOLERANCE):
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    if low < -END_TOLERANCE or high > 1 + END_TOLERANCE:
         raise ScoreError(
-            f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
+            f"The scores run from {low:.6g} to {high:.6g}, but probabilities lie from 0 to 1. Give "
             f"probabilities, not margins or log-odds; for predicted amounts use {parameter('task', 'regression')}."
         )
-    return np.clip(values, 0.0, 1.0)
+    return values if low >= 0 and high <= 1 else np.clip(values, 0.0, 1.0)
 
 
 def _join_rounded(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Levels]:
     """Make scores equal that differ by rounding, which would part equal people at a threshold; also rank them."""
-    order, ordered = sort_rows(values)
-    reach = ROUNDING * np.abs(ordered)
-    spread = float((ordered - ordered[len(ordered) // 2]).std()) if len(ordered) else 0.0
-    if spread > ALIKE * float(np.abs(ordered[[0, -1]]).max(initial=0.0) if len(ordered) else 0.0):
-        reach = np.minimum(reach, LEAST_GAP * spread)  # at an offset of 1e13, rounding is no excuse for a gap of 10
-    starts = np.flatnonzero(np.append(True, np.diff(ordered) > reach[1:])[: len(ordered)])
-    ends = np.append(starts[1:], len(ordered))[: len(starts)]
-    joined = np.empty_like(values)
-    is_apart = (ordered[ends - 1] > ordered[starts]) | (ordered[starts] == 0)  # others are equal, and 0 may be -0
-    for start, end in zip(starts[is_apart], ends[is_apart], strict=True):
-        _join_run(ordered[start:end], reach[start:end])
-    joined[order] = ordered
-    return joined, Levels.of_sorted(order, ordered)
+    joined = np.array(values, order="C")  # of a column, each thread that takes some would copy all
+    ranks, distinct = rank_numbers(joined)
+    ranks, n_levels = ranks.astype(np.int32, copy=False), len(distinct)
+    zeros = np.flatnonzero(joined == 0) if 0.0 in distinct[np.searchsorted(distinct, 0.0) :][:1] else None
+    if _join_near(distinct, joined):
+        joined = take_rows(distinct, ranks)
+        is_next = np.append(False, distinct[1:] != distinct[:-1])
+        ranks, n_levels = take_rows(np.cumsum(is_next, dtype=np.int32), ranks), 1 + int(np.count_nonzero(is_next))
+    if zeros is not None:
+        joined[zeros] = values[zeros[-1]]  # 0 may be -0
+    return joined, Levels(ranks, n_levels)
+
+
+def _join_near(distinct: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
+    """Make those of the ascending numbers equal that differ by rounding among these values; say whether there are any.
+
+    Rounding reaches as far as it does among large numbers, but at an offset of 1e13 it is no excuse for a gap of 10.
+    """
+    reach = ROUNDING * np.abs(distinct)
+    near = np.flatnonzero(np.diff(distinct) <= reach[1:])
+    if not len(near):
+        return False
+    spread = float((values - distinct[len(distinct) // 2]).std())
+    if spread > ALIKE * float(np.abs(distinct[[0, -1]]).max()):
+        reach = np.minimum(reach, LEAST_GAP * spread)
+        near = near[distinct[near + 1] - distinct[near] <= reach[near + 1]]
+    for run in np.split(near, np.flatnonzero(np.diff(near) > 1) + 1) if len(near) else ():
+        some = slice(run[0], run[-1] + 2)
+        _join_run(distinct[some], reach[some])
+    return bool(len(near))
 
 
 def _join_run(run: NDArray[np.float64], reach: NDArray[np.float64]) -> None:

@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._threads import take_rows
+from likewise._codes import number_together
+from likewise._threads import share_calls, threads_for
 from likewise.comparable._limits import Nearness
 from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, SensitiveDiffers
@@ -216,7 +218,7 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
     # missing is comparable with missing only, however far a shift may go
     equal += tuple(flags.astype(np.int32) for flags in _missing(tables) if flags.any())
     equal += tuple(test.signs(c) for test, c in zip(tests, continuous, strict=True) if test.is_ratio)
-    combination, combinations = _combine(sensitive, n_rows)
+    combinations, combination = number_together(sensitive, n_rows)
     return Problem(
         n_left=len(left),
         n_right=None if right is None else len(right),
@@ -228,7 +230,7 @@ def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparabilit
         + tuple(c.astype(np.float64) for c in ordinal),
         tests=tests + tuple(map(Nearness, rule.ordinal_limits(left).tolist())),
         combination=combination,
-        combinations=combinations,
+        combinations=combinations.astype(np.int32),
         sensitive_differs=rule.sensitive_differs,
     )
 
@@ -237,33 +239,10 @@ def _missing(tables: list[CodedTable]) -> list[NDArray[np.bool_]]:
     """Flag missing values and ranks, column by column; of a kind that has none, nothing."""
     flags: list[NDArray[np.bool_]] = []
     for kind, missing in (("continuous", MISSING_VALUE), ("ordinal", MISSING_RANK)):
-        of_tables = [getattr(table, kind) == missing for table in tables]
-        if any(found.any() for found in of_tables):
-            flags.extend(np.concatenate(of_tables).T)
+        columns = [column for table in tables for column in getattr(table, kind).T]
+        # the least number of a column tells sooner: hardly any is that far out
+        calls = {i: partial(np.min, column, initial=0) for i, column in enumerate(columns)}
+        least = share_calls(calls, n_threads=threads_for(len(tables[0])))
+        if any(low <= missing and (columns[i] == missing).any() for i, low in least.items()):
+            flags.extend(np.concatenate([getattr(table, kind) == missing for table in tables]).T)
     return flags
-
-
-def _combine(columns: tuple[NDArray[np.int32], ...], n_rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Number the distinct combinations of several code columns in lexicographic order."""
-    if not columns:
-        return np.zeros(n_rows, np.int32), np.zeros((min(n_rows, 1), 0), np.int32)
-    values, combination = number_codes(columns[0])
-    combinations = values[:, None]
-    for column in columns[1:]:
-        # one column at a time, dense again after each, so that the product of two never overflows
-        values, codes = number_codes(column)
-        joint, combination = number_codes(combination * len(values) + codes)
-        before, value = np.divmod(joint, max(len(values), 1))
-        combinations = np.column_stack([combinations[before], values[value]])
-    return combination.astype(np.int32), combinations.astype(np.int32)
-
-
-def number_codes(codes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct codes in ascending order, and each row's place among them."""
-    if codes.min(initial=0) < 0 or codes.max(initial=0) > 4 * len(codes):
-        values, numbers = np.unique(codes, return_inverse=True)
-        return values.astype(np.int64), numbers.astype(np.int64)
-    occurs = np.bincount(codes, minlength=1) > 0  # small codes need no sorting
-    if occurs.all():
-        return np.arange(len(occurs)), codes.astype(np.int64)
-    return np.flatnonzero(occurs), take_rows(np.cumsum(occurs) - 1, codes)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._codes import number_codes
 from likewise.comparable._limits import Nearness
 from likewise.comparable._rule import Comparability, SensitiveDiffers
-from likewise.comparable.engines._problem import number_codes
 from likewise.comparable.engines.sql._joins import (
     COLLAPSED_BELOW,
     LARGEST_WORD,

@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._codes import number_codes
 from likewise.comparable._limits import Nearness
 from likewise.comparable.engines._columns import (
     balance_blocks,
@@ -20,7 +21,7 @@ from likewise.comparable.engines._columns import (
     rank_values,
     spread_of,
 )
-from likewise.comparable.engines._problem import Problem, number_codes
+from likewise.comparable.engines._problem import Problem
 
 Ints = NDArray[np.int64]
 
