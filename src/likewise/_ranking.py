@@ -27,6 +27,7 @@ IN_CACHE: Final = 1 << 13  # numbers that are sorted at a time
 MOST_MOVES: Final = 8  # of a number, on average: more take longer than to sort by all bits
 PARTS_A_CUT: Final = 4  # which threads take as they can
 SIGN: Final = np.uint64(1 << 63)
+ONE: Final = np.uint64(1)
 
 
 def rank_numbers(values: Floats) -> tuple[NDArray[Any], Floats]:
@@ -220,7 +221,7 @@ def _sort_by_digit(
     counts = np.empty((len(parts), DIGITS), np.int64)
     share_work(lambda i: _count_digits(keys[parts[i]], lowest, shift, counts[i]), range(len(parts)))
     ends = np.cumsum(counts.T).reshape(DIGITS, len(parts))
-    filled = np.ascontiguousarray(ends.T) - counts
+    filled = (np.ascontiguousarray(ends.T) - counts).astype(np.uint64)
 
     def move(i: int) -> None:
         _move_keys(keys, rows, parts[i].start, parts[i].stop, lowest, shift, filled[i], keys_there, rows_there)
@@ -254,24 +255,26 @@ def _move_keys(
     keys: Any, rows: Any, start: Any, stop: Any, lowest: Any, shift: Any, filled: Any, keys_there: Any, rows_there: Any
 ) -> None:
     """Move keys and their rows, which are their places where none are given, to where their digit has room."""
-    for place in range(start, stop):
+    for place in range(np.uint64(start), np.uint64(stop)):
         digit = ((keys[place] - lowest) >> shift) & LAST_DIGIT
         to = filled[digit]
         keys_there[to], rows_there[to] = keys[place], rows[place] if len(rows) else place
-        filled[digit] = to + 1
+        filled[digit] = to + ONE
 
 
 @compiled_with_arrays
 def _sort_part(keys: Any, rows: Any, more_keys: Any, more_rows: Any, start: Any, stops: Any, n_distinct: Any) -> None:
     """Sort keys and their rows, given where those of each digit stop: a few digits at a time; count distinct keys."""
-    filled = np.empty(DIGITS, np.int64)
+    filled = np.empty(DIGITS, np.uint64)
     for digit in range(len(stops)):
         stop = stops[digit]
         if stop - start < IN_CACHE and digit + 1 < len(stops):
             continue
         _sort_few(keys, rows, more_keys, more_rows, start, stop, filled)
-        for place in range(start, stop):
-            n_distinct[0] += place == start or keys[place] != keys[place - 1]
+        n_changes = np.uint64(start < stop)
+        for place in range(np.uint64(start), np.uint64(max(stop, start + 1) - 1)):
+            n_changes += np.uint64(keys[place] != keys[place + ONE])
+        n_distinct[0] += n_changes
         start = stop
 
 
@@ -281,7 +284,7 @@ def _sort_few(keys: Any, rows: Any, more_keys: Any, more_rows: Any, start: Any, 
     if start == stop:
         return
     lowest = highest = keys[start]
-    for place in range(start + 1, stop):
+    for place in range(np.uint64(start), np.uint64(stop)):
         lowest, highest = min(lowest, keys[place]), max(highest, keys[place])
     n_bits = 0
     while n_bits < 64 and (highest - lowest) >> np.uint64(n_bits):
@@ -314,33 +317,36 @@ def _move_by_digit(
     filled: Any,
 ) -> None:
     """Move keys and their rows to where the digit of so many bits has room, keeping the order of equals."""
-    last = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    for digit in range(np.int64(last) + 1):
+    last, first, end = (ONE << np.uint64(width)) - ONE, np.uint64(start), np.uint64(stop)
+    for digit in range(last + ONE):
         filled[digit] = 0
-    for place in range(start, stop):
-        filled[((keys[place] - lowest) >> shift) & last] += 1
-    at = start
-    for digit in range(np.int64(last) + 1):
+    for place in range(first, end):  # unsigned numbers: others are tested for counting from the end
+        filled[((keys[place] - lowest) >> shift) & last] += ONE
+    at = first
+    for digit in range(last + ONE):
         filled[digit], at = at, at + filled[digit]
-    for place in range(start, stop):
+    for place in range(first, end):
         digit = ((keys[place] - lowest) >> shift) & last
         to = filled[digit]
         keys_there[to], rows_there[to] = keys[place], rows[place]
-        filled[digit] = to + 1
+        filled[digit] = to + ONE
 
 
 @compiled
 def _settle(keys: Any, rows: Any, start: Any, stop: Any) -> Any:
     """Move keys that are still out of place; say whether these were few."""
-    n_moves = 0
-    for place in range(start + 1, stop):
+    first, most = np.uint64(start), np.uint64(MOST_MOVES * (stop - start))
+    n_moves = np.uint64(0)
+    for place in range(first + ONE, np.uint64(stop)):
+        if keys[place - ONE] <= keys[place]:
+            continue
         key, row, to = keys[place], rows[place], place
-        while to > start and keys[to - 1] > key:
-            keys[to], rows[to] = keys[to - 1], rows[to - 1]
-            to -= 1
+        while to > first and keys[to - ONE] > key:
+            keys[to], rows[to] = keys[to - ONE], rows[to - ONE]
+            to -= ONE
         keys[to], rows[to] = key, row
         n_moves += place - to
-        if n_moves > MOST_MOVES * (stop - start):
+        if n_moves > most:
             return False
     return True
 
@@ -373,11 +379,11 @@ def _number_ordered(
     keys: Any, rows: Any, start: Any, stop: Any, n_before: Any, ranks: Any, distinct: Any, below: Any
 ) -> None:
     """Rank the rows at some places of the order, before which there are so many distinct keys."""
-    rank = n_before - 1
-    for place in range(start, stop):
+    rank = np.uint64(n_before)  # of the next distinct one
+    for place in range(np.uint64(start), np.uint64(stop)):
         key = keys[place]
-        if place == 0 or key != keys[place - 1]:
-            rank += 1
+        if place == 0 or key != keys[place - ONE]:
             distinct[rank] = np.uint64(key & ~SIGN if key & SIGN else ~key).view(np.float64)
             below[rank] = place
-        ranks[rows[place]] = rank
+            rank += ONE
+        ranks[np.uint32(rows[place])] = rank - ONE

@@ -206,8 +206,10 @@ def beside(n_others: int) -> Iterator[None]:
 
 def cut_rows(n_rows: int, *, is_light: bool = False) -> list[slice]:
     """Cut rows into parts, one for each core; fewer if there are few rows: each part waits for Python's lock twice."""
-    n_for_us = -(-n_cores() // (1 + getattr(_BESIDE, "n_others", 0)))
-    n_parts = max(min(n_for_us, n_rows // (LIGHTER * FEWEST_ROWS if is_light else FEWEST_ROWS)), 1)
+    fewest = LIGHTER * FEWEST_ROWS if is_light else FEWEST_ROWS
+    if n_rows < 2 * fewest:
+        return [slice(0, n_rows)]
+    n_parts = min(-(-n_cores() // (1 + getattr(_BESIDE, "n_others", 0))), n_rows // fewest)
     return [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
 
 

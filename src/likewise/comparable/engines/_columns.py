@@ -238,7 +238,8 @@ def rank_near(column: NDArray[np.float64], test: Nearness) -> NearColumn:
     ranks, values, below = rank_values(column)
     lowest, highest = np.empty(len(values), np.int32), np.empty(len(values), np.int32)
     how = values, test.limit, test.is_ratio
-    share_rows(lambda part: _reach(*how, part.start, lowest[part], highest[part]), len(values))
+    share_rows(lambda part: _find_lowest(*how, part.start, lowest[part]), len(values))
+    share_rows(lambda part: _find_highest(lowest, part.start, highest[part]), len(values), is_light=True)
     component_of = np.empty(len(values), np.int32)
     n_components, is_settled, selectivity = _part_ranks(below, lowest, highest, component_of)
     component = None
@@ -275,28 +276,43 @@ def _is_far(low: Any, high: Any, limit: Any, is_ratio: Any) -> Any:
 
 
 @compiled
-def _reach(values: Any, limit: Any, is_ratio: Any, first: Any, lowest: Any, highest: Any) -> None:
-    """Find the lowest and the highest value near each of some, from the first on; all values are ascending."""
-    low, too_low = first, -1
-    while low - too_low > 1:
-        middle = (low + too_low) // 2
+def _find_lowest(values: Any, limit: Any, is_ratio: Any, first: Any, lowest: Any) -> None:
+    """Find the lowest value near each of some, from the first on; all values are ascending."""
+    start, too_low = first, -1
+    while start - too_low > 1:
+        middle = (start + too_low) // 2
         if _is_far(values[middle], values[first], limit, is_ratio):
             too_low = middle
         else:
-            low = middle
-    high, too_high = first, len(values)
-    while too_high - high > 1:
-        middle = (high + too_high) // 2
-        if _is_far(values[first], values[middle], limit, is_ratio):
-            too_high = middle
+            start = middle
+    low, high, end = np.uint64(start), np.uint64(first), np.uint64(first + len(lowest))
+    while high < end:  # one or the other goes on, without a branch that cannot be foretold
+        is_far = np.uint64(_is_far(values[low], values[high], limit, is_ratio))
+        lowest[high - np.uint64(first)] = low
+        low += is_far
+        high += ONE - is_far
+
+
+@compiled
+def _find_highest(lowest: Any, first: Any, highest: Any) -> None:
+    """Find the highest rank near each of some, from the first on: the last of those whose lowest one is not above."""
+    start, stop = 0, len(lowest)
+    while start < stop:
+        middle = (start + stop) // 2
+        if lowest[middle] < first:
+            start = middle + 1
         else:
-            high = middle
-    for place in range(len(lowest)):
-        while _is_far(values[low], values[first + place], limit, is_ratio):
-            low += 1
-        while high + 1 < len(values) and not _is_far(values[first + place], values[high + 1], limit, is_ratio):
-            high += 1
-        lowest[place], highest[place] = low, high
+            stop = middle
+    last, end = np.int32(start - 1), first + len(highest)
+    for place in range(len(highest)):
+        highest[place] = last
+    for rank in range(start, len(lowest)):
+        if lowest[rank] >= end:
+            break
+        highest[lowest[rank] - first] = rank
+    for place in range(len(highest)):
+        last = max(last, highest[place])
+        highest[place] = last
 
 
 @compiled_with_arrays

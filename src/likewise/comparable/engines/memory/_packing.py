@@ -33,6 +33,7 @@ HALF: Final = np.uint64(32)
 LOW: Final = np.uint64(0xFFFFFFFF)
 SIDE: Final = np.uint64(1)  # the lowest bit of a head, while rows are merged: of the right table
 HEAD: Final = ((0, 32), (0, 1))  # where a combination is, and the key while rows are merged: word, first bit
+BLOCK: Final = 1024  # nodes whose words stay in the nearest cache
 AT_ONCE: Final = 4  # columns that are written in one pass over the words
 SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
 
@@ -337,23 +338,27 @@ def _lay_nodes(columns: Any, rows: Any, start: Any, stop: Any, near: Any, sweep:
     """
     (words, key, labels), (is_numbered, n_left) = columns, names
     n_near, n_before = len(near.guard), words.shape[1]
-    for node in range(start, stop):
+    for node in range(start, stop):  # apart from what depends on it, so that many rows are on their way at a time
         row = rows[node]
         for k in range(n_before):
             nodes.words[node, k] = words[row, k]
-        for k in range(n_near):
-            nodes.words[node, n_before + k] = 0
-        nodes.window[node, 0], nodes.window[node, 1] = 0, sweep[-1] - 1
-        for k in range(len(near.word)):
-            rank = near.start[k] + np.int64((words[row, near.word[k]] >> near.shift[k]) & near.mask[k])
-            nodes.words[node, near.word[k] + n_near] |= np.uint64(near.lowest[rank]) << near.shift[k]
-            if k == 0:
-                last = sweep[near.highest[rank] + 1] - 1
-                nodes.window[node, 0], nodes.window[node, 1] = sweep[near.lowest[rank]], last
+        nodes.key[node], nodes.labels[node] = key[row], labels[row]
         name = node if is_numbered else np.int64(row)
         name -= n_left if name >= n_left else 0
-        nodes.words[node, 0] = words[row, 0] & ~LOW | np.uint64(name)
-        nodes.key[node], nodes.labels[node] = key[row], labels[row]
+        nodes.words[node, 0] = nodes.words[node, 0] & ~LOW | np.uint64(name)
+        for k in range(n_before, n_before + n_near):
+            nodes.words[node, k] = 0
+        nodes.window[node, 0], nodes.window[node, 1] = 0, sweep[-1] - 1
+    for first in range(start, stop, BLOCK):
+        for k in range(len(near.word)):
+            word, shift, mask = near.word[k], near.shift[k], near.mask[k]
+            lowest, highest = near.lowest[near.start[k] :], near.highest[near.start[k] :]
+            for node in range(first, min(first + BLOCK, stop)):
+                rank = (nodes.words[node, word] >> shift) & mask
+                nodes.words[node, word + n_near] |= np.uint64(lowest[rank]) << shift
+                if k == 0:
+                    last = sweep[highest[rank] + 1] - 1
+                    nodes.window[node, 0], nodes.window[node, 1] = sweep[lowest[rank]], last
 
 
 @compiled
