@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._ranking import Levels, rank_numbers
+from likewise._ranking import FEW, Levels, rank_and_count, rank_numbers
 from likewise._threads import take_rows
 
 ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
@@ -33,16 +33,20 @@ class RankedScores:
 def join_rounded(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Levels]:
     """Make scores equal that differ by rounding, which would part equal people at a threshold; also rank them."""
     joined = np.array(values, order="C")  # of a column, each thread that takes some would copy all
-    ranks, distinct = rank_numbers(joined)
-    ranks, n_levels = ranks.astype(np.int32, copy=False), len(distinct)
+    ranks, distinct, below = rank_and_count(joined) if len(joined) > FEW else (*rank_numbers(joined), None)
     zeros = np.flatnonzero(joined == 0) if 0.0 in distinct[np.searchsorted(distinct, 0.0) :][:1] else None
+    n_levels = len(distinct)
     if _join_near(distinct, joined):
         joined = take_rows(distinct, ranks)
-        is_next = np.append(False, distinct[1:] != distinct[:-1])
-        ranks, n_levels = take_rows(np.cumsum(is_next, dtype=np.int32), ranks), 1 + int(np.count_nonzero(is_next))
+        is_new = np.append(True, distinct[1:] != distinct[:-1])
+        ranks, n_levels = (
+            take_rows(np.cumsum(is_new, dtype=np.int32) - np.int32(1), ranks),
+            int(np.count_nonzero(is_new)),
+        )
+        below = None if below is None else below[np.append(is_new, True)]
     if zeros is not None:
         joined[zeros] = values[zeros[-1]]  # 0 may be -0
-    return joined, Levels(ranks, n_levels)
+    return joined, Levels(ranks.astype(np.int32, copy=False), n_levels, below)
 
 
 def _join_near(distinct: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
