@@ -124,6 +124,7 @@ class Levels:
 
     of_rows: NDArray[np.int32]
     n: int  # distinct numbers
+    below: NDArray[np.int32] | None = None  # how many rows there are below each, and in all, where that is known
 
     @classmethod
     def of(cls, values: Floats) -> Levels:
@@ -143,6 +144,8 @@ class Levels:
 
     def count(self, weights: Floats | None = None) -> NDArray[Any]:
         """Count the rows of each level, or add up their weights."""
+        if weights is None and self.below is not None:
+            return np.diff(self.below)
         return np.bincount(self.of_rows, weights, self.n)
 
     def descend(self) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

@@ -202,7 +202,6 @@ def run_audit(
     question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings, sample_weight=sample_weight)
     refuse_without_scores(rule, question)
     settings.check_limit(question.scores.task)
-    give_memory_back(len(question.table))
     shared, for_engine = settings.share_memory(memory_limit, len(question.table))
     search = _Search(question, shared, {"engine": engine, "memory_limit": for_engine})
     with follow("Audit", 1.0, progress) as show:
@@ -280,6 +279,7 @@ class _Search:
     ) -> Gathered:
         table, settings, counting = self.question.table, self.settings, self.question.scores.counting
         if settings.when_too_many == "sample":
+            give_memory_back(len(table))
             scores = self.question.scores
             return draw_pairs(table, rule, scores, most=settings.max_pairs, seed=settings.seed, how=self.how)
         people, test = ScoredPeople.of(table, self.question.scores), ScoreTest.of(rule, self.question.scores)
@@ -288,6 +288,7 @@ class _Search:
             del people  # which nobody needs once the tally has everybody in place
             engine, limit = self.how["engine"], self.how["memory_limit"]
             return tally_pairs(table, rule, only.pop(), shape, report, engine=engine, memory_limit=limit)
+        give_memory_back(len(table))  # of the question; a tally's search does so once its table is packed
         chunks: Iterable[ComparablePairs] = (
             find_among(counting, table, lambda some: iter_pairs(some, rule, **self.how))
             if folder is None

@@ -224,21 +224,22 @@ class Scale:
 
     def encode(self, column: Column, unseen: Unseen, codes: NDArray[Any]) -> tuple[Any, ...]:
         """Fill in scaled numbers; those outside the training range lie outside [0, 1]."""
-        numbers = column.numbers("continuous")
+        numbers, ends = column.numbers("continuous"), column.ends("continuous")
         absent = np.isnan(numbers) if column.array.null_count else None
         if absent is not None:
             refuse_missing(column.name, "Continuous", int(np.count_nonzero(absent)), self.missing)
             numbers = np.where(absent, self.median, numbers)
+            ends = float(numbers.min()), float(numbers.max())
         with np.errstate(over="ignore"):
             np.subtract(numbers, self.low, out=codes)
             np.divide(codes, self.width, out=codes)
-            ends = codes.min(initial=0.0), codes.max(initial=0.0)
-        if not np.isfinite(ends).all():
+        lowest, highest = ((end - self.low) / self.width for end in ends)  # rounding keeps the order
+        if len(codes) and not (math.isfinite(lowest) and math.isfinite(highest)):
             raise SchemaError(
                 f"Continuous column '{column.name}' has values too far outside the training range, {self.low} to "
                 f"{self.high}, for float64. Drop those rows, or learn from a frame that includes such values."
             )
-        if ends[0] <= MISSING_VALUE:
+        if lowest <= MISSING_VALUE:
             codes[codes == MISSING_VALUE] = np.nextafter(MISSING_VALUE, 0.0)  # a value so far out is still a value
         if absent is not None and self.missing == "apart":
             codes[absent] = MISSING_VALUE

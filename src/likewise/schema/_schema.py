@@ -270,15 +270,15 @@ class Schema:
         refuse_absent(self.roles, opened.names, (*KINDS, "row_id"))
         labels, classes = code_labels(label_column(self.roles, opened, y))
         learned = {column.name: column for column in self.columns}
-        arrays, categories = dict[str, Any](), dict[str, tuple[Any, ...]]()
+        arrays, calls = dict[str, Any](), dict[str, Any]()
         for kind in KINDS:
             names = self.roles.names(kind)
             # column-major: columns are read one at a time, here and in the engines
             array = np.empty((len(opened), len(names)), np.float64 if kind == "continuous" else np.int32, order="F")
-            places = zip(names, array.T, strict=True)
-            calls = {name: partial(learned[name].encode_into, codes, opened.column, unseen) for name, codes in places}
-            arrays[kind], found = array, share_calls(calls, n_threads=threads_for(len(opened)))
-            categories |= found if kind != "continuous" else {}
+            places, arrays[kind] = zip(names, array.T, strict=True), array
+            calls |= {name: partial(learned[name].encode_into, codes, opened.column, unseen) for name, codes in places}
+        found = share_calls(calls, n_threads=threads_for(len(opened)))
+        categories = {name: values for name, values in found.items() if name not in self.roles.continuous}
         return CodedTable(
             **arrays,
             labels=labels,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter, suggest
-from likewise._ranking import Levels, Ranking, rank_numbers
-from likewise._threads import take_rows
+from likewise._ranking import Ranking
 from likewise.auditing._settings import Task
+from likewise.auditing.question._joining import ROUNDING, RankedScores, join_rounded
 from likewise.auditing.question._task import Unnamed
 from likewise.auditing.question._weights import effective_size, spread_between
 from likewise.exceptions import LikewiseError, ScoreError
@@ -21,9 +21,6 @@ from likewise.schema._internal import open_frame
 
 SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not add up exactly
 END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.0000000000000002
-ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
-LEAST_GAP: Final = 1e-9  # of the standard deviation: scores further apart than this differ, however large they are
-ALIKE: Final = 16 * float(np.finfo(np.float64).eps)  # of a score: a standard deviation below it is rounding
 LARGEST: Final = 1e45  # sixth powers of larger scores overflow
 LISTED: Final = 6
 
@@ -138,6 +135,21 @@ def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) 
     return found, origin
 
 
+def rank_ahead(given: Any, frame: Any) -> RankedScores | None:
+    """Check and rank numbers that are at hand before their people are known; None of anything else."""
+    try:
+        if isinstance(given, str):
+            is_number = open_frame(frame).data[given].dtype.is_numeric()
+        else:
+            is_number = isinstance(given, np.ndarray) and given.dtype.kind in "fiu"
+        if not is_number:
+            return None
+        values = check_scores(_column_scores(given, frame) if isinstance(given, str) else given, "", len(frame))
+        return RankedScores.of(values) if values.ndim == 1 else None
+    except Exception:  # whose turn to be raised has not come
+        return None
+
+
 def read_decisions(found: Any, origin: str, favourable: Any) -> NDArray[np.float64] | None:
     """Return decisions in words as 1 for the favourable one and 0 for the other; None for anything but words."""
     try:
@@ -183,11 +195,12 @@ def interpret_scores(
     is_labelled: bool = True,
     favours_low: bool = False,
     weights: NDArray[np.float64] | None = None,
+    ranked: RankedScores | None = None,
 ) -> Scores:
     """Check that the numbers are what the task calls for, and derive the decisions."""
     if task == "multiclass":
         _refuse_no_probabilities(values, table)
-        columns = [_join_rounded(column) for column in np.clip(values, 0.0, 1.0).T]
+        columns = [join_rounded(column) for column in np.clip(values, 0.0, 1.0).T]
         values = np.column_stack([column for column, _ in columns])
         scores = Scores(values, task, values.argmax(axis=1), weights=weights)
         scores.ranking.take(levels for _, levels in columns)
@@ -201,7 +214,9 @@ def interpret_scores(
     if task == "binary":
         values = _keep_probabilities(values)
         threshold = 0.5 if threshold is None else threshold
-    values, levels = _join_rounded(values)
+    if ranked is None or ranked.values is not values:
+        ranked = RankedScores.of(values)
+    values, levels = ranked.joined, ranked.levels
     if approval_rate is not None and favours_low:  # the lowest are approved, below the next score that is not
         threshold = float(np.nextafter(-_threshold_for(-values, approval_rate, weights), np.inf))
     elif approval_rate is not None:
@@ -395,48 +410,6 @@ def _keep_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
             f"probabilities, not margins or log-odds; for predicted amounts use {parameter('task', 'regression')}."
         )
     return values if low >= 0 and high <= 1 else np.clip(values, 0.0, 1.0)
-
-
-def _join_rounded(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Levels]:
-    """Make scores equal that differ by rounding, which would part equal people at a threshold; also rank them."""
-    joined = np.array(values, order="C")  # of a column, each thread that takes some would copy all
-    ranks, distinct = rank_numbers(joined)
-    ranks, n_levels = ranks.astype(np.int32, copy=False), len(distinct)
-    zeros = np.flatnonzero(joined == 0) if 0.0 in distinct[np.searchsorted(distinct, 0.0) :][:1] else None
-    if _join_near(distinct, joined):
-        joined = take_rows(distinct, ranks)
-        is_next = np.append(False, distinct[1:] != distinct[:-1])
-        ranks, n_levels = take_rows(np.cumsum(is_next, dtype=np.int32), ranks), 1 + int(np.count_nonzero(is_next))
-    if zeros is not None:
-        joined[zeros] = values[zeros[-1]]  # 0 may be -0
-    return joined, Levels(ranks, n_levels)
-
-
-def _join_near(distinct: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
-    """Make those of the ascending numbers equal that differ by rounding among these values; say whether there are any.
-
-    Rounding reaches as far as it does among large numbers, but at an offset of 1e13 it is no excuse for a gap of 10.
-    """
-    reach = ROUNDING * np.abs(distinct)
-    near = np.flatnonzero(np.diff(distinct) <= reach[1:])
-    if not len(near):
-        return False
-    spread = float((values - distinct[len(distinct) // 2]).std())
-    if spread > ALIKE * float(np.abs(distinct[[0, -1]]).max()):
-        reach = np.minimum(reach, LEAST_GAP * spread)
-        near = near[distinct[near + 1] - distinct[near] <= reach[near + 1]]
-    for run in np.split(near, np.flatnonzero(np.diff(near) > 1) + 1) if len(near) else ():
-        some = slice(run[0], run[-1] + 2)
-        _join_run(distinct[some], reach[some])
-    return bool(len(near))
-
-
-def _join_run(run: NDArray[np.float64], reach: NDArray[np.float64]) -> None:
-    """Make scores of a run equal to the last within reach of its first; what lies further starts anew."""
-    while len(run):
-        n = int(np.searchsorted(run, run[0] + reach[-1], side="right"))
-        run[:n] = run[n - 1]
-        run, reach = run[n:], reach[n:]
 
 
 def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> None:

@@ -90,8 +90,8 @@ def _as_numbers(given: Any, origin: str) -> Floats:
         if np.ma.isMaskedArray(found) and np.ma.getmaskarray(found).any():
             raise ParameterError(f"({origin}) is masked in {int(np.ma.getmaskarray(found).sum()):,} places.", NAME)
         array = np.asarray(found)
-        is_text = array.dtype.kind in "SUT" or any(isinstance(one, str | bytes) for one in array.flat)
-        if is_text or array.dtype.kind in "bcmM":
+        is_text = array.dtype.kind == "O" and any(isinstance(one, str | bytes) for one in array.flat)
+        if is_text or array.dtype.kind in "SUTbcmM":
             raise TypeError
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
