@@ -202,13 +202,13 @@ def measure_pairs(
     is_alike = n_labels == 1 and summary is None  # all pairs have the one label
     labels: list[int | None] = [None, *range(0 if is_alike else n_labels)]
     found: dict[int | None, SliceMeasures] = dict.fromkeys(labels, SliceMeasures({}, {}))
+    if not settings.n_resamples:  # all that is asked of pairs is in a summary
+        scored = scored if summary is None else scored.none()
+        baseline = baseline if baseline is None or baseline[1] is None else (baseline[0].none(), baseline[1])
     levels = find_levels(scored.ranks, scored.ranking) if settings.n_resamples else []
 
     def measure_slice(scored: ScoredPairs, summary: PairSummary | None, label: int | None) -> SliceMeasures:
-        if summary is not None and not settings.n_resamples:
-            chosen: slice | NDArray[np.intp] = slice(0)  # all that is asked of pairs is in the summary
-        else:
-            chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
+        chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
         part = _Slice(scored, chosen, levels, settings, None if summary is None else SummaryFacts(summary, label))
         return part.measure(spread, spread_contributions)
 
