@@ -343,7 +343,7 @@ def _settle(keys: Any, rows: Any, start: Any, stop: Any) -> Any:
     for place in range(first + ONE, np.uint64(stop)):
         if keys[place - ONE] <= keys[place]:
             continue
-        key, row, to = keys[place], rows[place], place
+        key, row, to = keys[place], rows[place], np.uint64(place)
         while to > first and keys[to - ONE] > key:
             keys[to], rows[to] = keys[to - ONE], rows[to - ONE]
             to -= ONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from likewise._checks import parameter
 from likewise._format import count_of
 from likewise._memory import bytes_allowed, give_memory_back
 from likewise._progress import follow
+from likewise._threads import begin, give_memory_back_beside
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import (
     Gathered,
@@ -27,7 +29,7 @@ from likewise.auditing.pairs._gather import (
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.question._question import Question, make_question
 from likewise.auditing.result._audit import Audit
-from likewise.auditing.result._conclusion import conclude_audit, step_reporter
+from likewise.auditing.result._conclusion import conclude_audit, find_checksums, step_reporter
 from likewise.comparable import (
     Comparability,
     ComparablePairs,
@@ -228,6 +230,8 @@ def _too_little(needed: int, memory_limit: int | str, n_people: int) -> TooManyP
 def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, progress: Progress) -> Audit:
     """Find the pairs and measure them."""
     question, settings, start = search.question, search.settings, step_reporter(progress)
+    # while the search is prepared, not all cores are at work
+    checksums = begin(partial(find_checksums, question), len(question.table))
     gathered = search.gather(rule, start("Finding comparable pairs"), pairs)
     if not len(gathered.pairs):
         explained = _explain_none(rule, question)
@@ -241,8 +245,8 @@ def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, pro
     for one in (gathered, within):
         if one is not None and one.summary is not None:
             one.summary.kept.clear()  # these pairs have been put in order
-    give_memory_back(len(question.table))
-    return conclude_audit(question, gathered, within, settings, progress)
+    give_memory_back_beside(len(question.table))
+    return conclude_audit(question, gathered, within, settings, progress, checksums)
 
 
 def _explain_none(rule: Comparability, question: Question) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.sizes import sized
 
+from likewise._threads import share_work
 from likewise.auditing import describe_gaps
 from likewise.auditing._internal import (
     PairBatch,
@@ -24,7 +25,7 @@ from likewise.auditing._internal import (
 )
 from likewise.auditing.inference._pair_measures import SummaryFacts
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR, coarsest_edges, merge_fine
-from likewise.auditing.pairs._selection import choose_worst
+from likewise.auditing.pairs._selection import KeptPairs, choose_worst, pair_keys
 from likewise.exceptions import LikewiseError
 
 EXACT = (
@@ -213,6 +214,28 @@ def test_the_worst_pairs_and_partners_are_those_of_all_pairs(seed: int, n_parts:
         partners = (batch.left + batch.right - person)[theirs]
         assert summary.partner_of[person] == partners[rounded == rounded.max()].min()
     assert set(worst["left"]) <= set(rows_to_show(summary).tolist())
+
+
+@pytest.mark.parametrize("most", [0, 1, 1_000, 150_000, 2_000_000])
+def test_pairs_kept_by_several_threads_are_those_with_the_lowest_keys(most: int) -> None:
+    random = np.random.default_rng(most)
+    left, right = random.integers(2**31, size=(2, 1_000_000)).astype(np.int32)
+    keys, kept, most_held = pair_keys(left, right, 5), KeptPairs(most, 5), []
+
+    def add(part: int) -> None:
+        some = slice(part * 10_000, (part + 1) * 10_000)
+        low = keys[some] <= kept.cutoff
+        kept.take(keys[some][low], left[some][low], right[some][low])
+        most_held.append(sum(map(len, tuple(kept._parts))))
+
+    if most:
+        share_work(add, range(100), n_threads=4)
+    lowest = np.argsort(keys)[:most]
+    order = lowest[np.lexsort([right[lowest], left[lowest]])]
+    np.testing.assert_array_equal(kept.to_rows(), [left[order], right[order]])
+    for name, expected in {"key": keys, "left": left, "right": right}.items():
+        np.testing.assert_array_equal(kept.to_columns()[name], expected[order])
+    assert max(most_held, default=0) <= 1.3 * most + 200_000
 
 
 def test_summaries_of_different_shapes_are_not_merged() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -110,17 +110,24 @@ def measure_directions(
     control = Reference.of(reference, table).within(columns)
     transitions = _part_pairs(pairs, table, scores, columns)
     largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
-    intervals = _find_intervals(transitions, largest[:most], scores, confidence) if n_resamples else {}
-    tests = _test_transitions(transitions, largest[:most], n_permutations, seed)
-    adjusted = adjust_p_values([p_value for _, p_value in tests.values()])
-    described: list[Direction] = []
+    tested = largest[:most].tolist()
+    test = partial(_test_transition, transitions, n_permutations=n_permutations, n_tests=len(tested), seed=seed)
+    calls: dict[tuple[str, int], Callable[[], Any]] = {}  # what takes longest comes first
+    if n_resamples:
+        bound = partial(_bound_transition, transitions, scores=scores, confidence=confidence, unseen=unseen_gap(scores))
+        calls |= {("bounds", number): partial(bound, number) for number in tested}
+    calls |= {("test", number): partial(test, number) for number in tested}
+    calls |= {("direction", number): partial(_describe, transitions, number) for number in largest.tolist()}
     is_small = len(transitions.gaps) <= MOST_INTERPRETED
-    calls = {number: partial(_describe, transitions, number) for number in largest.tolist()}
-    for number, direction in share_calls(calls, n_threads=1 if is_small else None).items():
-        if number in tests:
-            n_apart, p_value = tests[number]
+    found = share_calls(calls, n_threads=1 if is_small else None)
+    adjusted = adjust_p_values([found["test", number][1] for number in tested])
+    described: list[Direction] = []
+    for number in largest.tolist():
+        direction: Direction = found["direction", number]
+        if ("test", number) in found:
+            n_apart, p_value = found["test", number]
             p_adjusted = float(adjusted[len(described)])
-            bounds: dict[str, Any] = intervals.get(number, {})
+            bounds: dict[str, Any] = found.get(("bounds", number), {})
             direction = replace(direction, **bounds, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
         described.append(control.orient(direction))
     return tuple(described)
@@ -314,58 +321,46 @@ def _describe(transitions: _Transitions, number: int) -> Direction:
     )
 
 
-def _find_intervals(
-    transitions: _Transitions, chosen: NDArray[np.int64], scores: Scores, confidence: float
-) -> dict[int, dict[str, Any]]:
-    """Bound mean and shares of each transition by what people contribute to them; None where too few people count."""
+def _bound_transition(
+    transitions: _Transitions, number: int, scores: Scores, confidence: float, unseen: float
+) -> dict[str, Any]:
+    """Bound mean and shares of a transition by what people contribute to them; None where too few people count."""
     end = np.inf if scores.task == "regression" else 1.0
-    unseen = unseen_gap(scores)
-    found: dict[int, dict[str, Any]] = {}
-
-    def bound(number: int) -> None:
-        weights = transitions.weigh(number)
-        graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)), weights)
-        gaps = transitions.gaps[transitions.span(number)]
-        mean = float(transitions.means[number])
-        low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
-        bounds: dict[str, Any] = {"low": low, "high": high}
-        kinds = transitions.kinds(number)
-        for known, (name, holds) in zip(graph.contribute_to_each([*kinds.values()]), kinds.items(), strict=True):
-            bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
-        found[number] = bounds
-
-    share_work(bound, chosen.tolist(), n_threads=1 if len(transitions.gaps) <= MOST_INTERPRETED else None)
-    return found
+    weights = transitions.weigh(number)
+    graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)), weights)
+    gaps = transitions.gaps[transitions.span(number)]
+    mean = float(transitions.means[number])
+    low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
+    bounds: dict[str, Any] = {"low": low, "high": high}
+    kinds = transitions.kinds(number)
+    for known, (name, holds) in zip(graph.contribute_to_each([*kinds.values()]), kinds.items(), strict=True):
+        bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
+    return bounds
 
 
-def _test_transitions(
-    transitions: _Transitions, chosen: NDArray[np.int64], n_permutations: int, seed: int
-) -> dict[int, tuple[int, float]]:
-    """Flip signs in pairs drawn so that nobody is in two: pairs that share a person would have to flip together."""
-    if not len(chosen):
-        return {}
+def _test_transition(
+    transitions: _Transitions, number: int, *, n_permutations: int, n_tests: int, seed: int
+) -> tuple[int, float]:
+    """Flip signs in pairs drawn so that nobody is in two: pairs that share a person would have to flip together.
+
+    Returns how many pairs these are, and the p-value.
+    """
     from likewise.auditing.pairs._kernels import match_apart
 
-    n_close = max(n_permutations, FLIPS_A_TEST * len(chosen) - 1)
+    n_close = max(n_permutations, FLIPS_A_TEST * n_tests - 1)
     is_many = len(transitions.gaps) > MOST_INTERPRETED
-    found: dict[int, tuple[int, float]] = {}
-
-    def test(number: int) -> None:
-        random = np.random.default_rng([seed, number])
-        lower, upper, n_people = _renumber_people(transitions, number, len(transitions.scores))
-        order = random.permutation(len(lower))
-        apart = match_apart(lower, upper, order, n_people, is_many=is_many)
-        weights = transitions.weigh(number)
-        gaps = transitions.gaps[transitions.span(number)][apart]
-        gaps = gaps if weights is None else gaps * weights[apart]  # that of a pair stays, whoever has which score
-        first, second = random.integers(2**62, size=2).tolist()
-        p_value = flip_signs(gaps, n_permutations, first, is_many=is_many)
-        if p_value <= SMALL and n_close > n_permutations:  # either is a p-value, so this choice of one is, too
-            p_value = flip_signs(gaps, n_close, second, is_many=is_many)
-        found[number] = len(apart), p_value
-
-    share_work(test, chosen.tolist(), n_threads=None if is_many else 1)
-    return {number: found[number] for number in chosen.tolist()}
+    random = np.random.default_rng([seed, number])
+    lower, upper, n_people = _renumber_people(transitions, number, len(transitions.scores))
+    order = random.permutation(len(lower))
+    apart = match_apart(lower, upper, order, n_people, is_many=is_many)
+    weights = transitions.weigh(number)
+    gaps = transitions.gaps[transitions.span(number)][apart]
+    gaps = gaps if weights is None else gaps * weights[apart]  # that of a pair stays, whoever has which score
+    first, second = random.integers(2**62, size=2).tolist()
+    p_value = flip_signs(gaps, n_permutations, first, is_many=is_many)
+    if p_value <= SMALL and n_close > n_permutations:  # either is a p-value, so this choice of one is, too
+        p_value = flip_signs(gaps, n_close, second, is_many=is_many)
+    return len(apart), p_value
 
 
 def _renumber_people(transitions: _Transitions, number: int, n_people: int) -> tuple[Rows, Rows, int]:

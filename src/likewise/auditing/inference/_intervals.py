@@ -112,9 +112,20 @@ class PairGraph:
             return
         counts, waiting = HeldCounts(self.left, self.right, self.n_pairs_of), iter(holds)
         while held := counts.count(waiting):
-            for place, n in enumerate(held):
-                by_person = counts.relate(place, n, self.roots)
-                yield self._of_share(by_person, n / len(self.left))
+            yield from (self._of_counts(counts, place, n) for place, n in enumerate(held))
+
+    def contribute_below(self, values: Floats, limits: Sequence[float]) -> Iterator[Contributions]:
+        """Yield what people contribute to the share of values up to each limit: their variance and no more."""
+        if self.shares is not None or len(self.left) <= MOST_INTERPRETED:
+            yield from (self._contribute_to_share(values <= limit) for limit in limits)
+            return
+        counts = HeldCounts(self.left, self.right, self.n_pairs_of)
+        for start in range(0, len(limits), counts.at_once):
+            held = counts.count_below(values, np.array(limits[start : start + counts.at_once]))
+            yield from (self._of_counts(counts, place, n) for place, n in enumerate(held))
+
+    def _of_counts(self, counts: HeldCounts, place: int, n: int) -> Contributions:
+        return self._of_share(counts.relate(place, n, self.roots), n / len(self.left))
 
     def _contribute_to_share(self, holds: Flags) -> Contributions:
         if self.shares is not None or not len(holds):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,13 +202,13 @@ def measure_pairs(
     is_alike = n_labels == 1 and summary is None  # all pairs have the one label
     labels: list[int | None] = [None, *range(0 if is_alike else n_labels)]
     found: dict[int | None, SliceMeasures] = dict.fromkeys(labels, SliceMeasures({}, {}))
+    if not settings.n_resamples:  # all that is asked of pairs is in a summary
+        scored = scored if summary is None else scored.none()
+        baseline = baseline if baseline is None or baseline[1] is None else (baseline[0].none(), baseline[1])
     levels = find_levels(scored.ranks, scored.ranking) if settings.n_resamples else []
 
     def measure_slice(scored: ScoredPairs, summary: PairSummary | None, label: int | None) -> SliceMeasures:
-        if summary is not None and not settings.n_resamples:
-            chosen: slice | NDArray[np.intp] = slice(0)  # all that is asked of pairs is in the summary
-        else:
-            chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
+        chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
         part = _Slice(scored, chosen, levels, settings, None if summary is None else SummaryFacts(summary, label))
         return part.measure(spread, spread_contributions)
 
@@ -311,8 +311,8 @@ class _Slice:
         n = self._facts.n
         if n == 0:
             return SliceMeasures({name: Measure(None) for name in PAIR_MEASURES}, {})
-        known = {} if self._graph is None else self._contribute(self._graph)
-        found = self._measure_columns(known)
+        known, quantiles = ({}, {}) if self._graph is None else self._bound(self._graph)
+        found = self._measure_columns(known, quantiles)
         limit = self._settings.gap_limit
         found["gap_share_above"] = self._measure_share(self._facts.share_above(limit), known.get("gap_share_above"))
         found["gap_over_spread"] = self._relate(found["gap_mean"], known.get("gap_mean"), spread, spread_contributions)
@@ -321,19 +321,29 @@ class _Slice:
             found["flip_rate"] = self._measure_share(self._facts.flip_rate(), known.get("flip_rate"))
         return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, known, self._graph, self._columns)
 
-    def _contribute(self, graph: PairGraph) -> dict[str, Contributions]:
-        """Return what people contribute to every mean and share."""
+    def _bound(self, graph: PairGraph) -> tuple[dict[str, Contributions], dict[str, Interval | None]]:
+        """Return what people contribute to every mean and share, and the intervals of quantiles."""
         gaps, rank_gaps = self._columns.values()
         limit, flips = self._settings.gap_limit + GAP_TOLERANCE, self._flips
         holds = {"gap_share_above": gaps > limit} | ({} if flips is None else {"flip_rate": flips})
-        calls: dict[str, Callable[[], list[Contributions]]] = {
-            "gap_mean": lambda: [graph.contribute(gaps)],
+        most = self._most_of
+        calls: dict[str, Callable[[], Any]] = {  # what takes longest comes first
+            column: partial(self._bound_quantiles, graph, column, most[column]) for column in most
+        }
+        calls |= {
             "rank_gap_mean": lambda: [graph.contribute(rank_gaps, others=self._contribute_to_ranks())],
             "shares": lambda: [*graph.contribute_to_each([*holds.values()])],
+            "gap_mean": lambda: [graph.contribute(gaps)],
         }
         found = share_calls(calls, n_threads=self._n_threads)
+        quantiles = {f"{column}_{name}": one for column in most for name, one in found.pop(column).items()}
         shares = dict(zip(holds, found.pop("shares"), strict=True))
-        return {name: one for name, (one,) in found.items()} | shares
+        return {name: one for name, (one,) in found.items()} | shares, quantiles
+
+    @property
+    def _most_of(self) -> dict[str, float]:
+        """How large gaps and rank gaps can be."""
+        return {"gap": self._most, "rank_gap": 1.0}
 
     @property
     def _n_threads(self) -> int:
@@ -346,18 +356,15 @@ class _Slice:
     def _contribute_to_ranks(self) -> Floats:
         return contribute_to_ranks(*self._rows, self._ranks, self._weights, self._person_weights, self._levels)
 
-    def _measure_columns(self, known: Mapping[str, Contributions]) -> dict[str, Measure]:
+    def _measure_columns(
+        self, known: Mapping[str, Contributions], quantiles: Mapping[str, Interval | None]
+    ) -> dict[str, Measure]:
         """Measure means, quantiles and maxima of gaps and rank gaps."""
-        confidence, most = self._settings.confidence, {"gap": self._most, "rank_gap": 1.0}
+        confidence, most = self._settings.confidence, self._most_of
         places = {f"{column}_{name}": (column, share) for column in most for name, share in QUANTILES.items()}
-        intervals: dict[str, Interval | None] = dict.fromkeys(places)
-        graph, n = self._graph, self._facts.n
-        if graph is not None:
-            calls = {column: partial(self._bound_quantiles, graph, column, most[column]) for column in most}
-            bounded = share_calls(calls, n_threads=self._n_threads)
-            intervals = {f"{column}_{name}": bounded[column][name] for column in most for name in QUANTILES}
+        n = self._facts.n
         found = {
-            name: _measure(self._facts.quantile(column, share), intervals[name], n)
+            name: _measure(self._facts.quantile(column, share), quantiles.get(name), n)
             for name, (column, share) in places.items()
         }
         for column, largest in most.items():

@@ -20,6 +20,7 @@ MOST_ADDED: Final = 1 << 23  # levels that are added up at a time, on all thread
 MOST_INTERPRETED: Final = 100_000  # pairs: NumPy adds up fewer before a kernel is read from the disk
 MOST_FLAGS: Final = 8  # of a pair: one byte
 WORD: Final = 64  # bits, for counts of several things
+FLAGGED_AT_ONCE: Final = 1 << 12
 ADDED_AT_ONCE: Final = 1 << 16  # products of three, which stay in the cache until they are added up
 
 
@@ -90,6 +91,7 @@ class HeldCounts:
         self._left, self._right, self._n_pairs_of = left, right, n_pairs_of
         self._n_bits = next(n_bits for n_bits in (8, 16, 32) if most >> n_bits == 0)
         self._counts = np.empty(0, np.uint64)
+        self.at_once = min(WORD // self._n_bits, MOST_FLAGS)  # things
 
     def count(self, holds: Iterator[NDArray[np.bool_]]) -> list[int]:
         """Count the pairs that each of the next few things holds for, and those of everybody; nothing if none is left.
@@ -97,13 +99,23 @@ class HeldCounts:
         Of a thing, no more is kept than a bit of each pair.
         """
         flags, held = np.zeros(len(self._left), np.uint8), list[int]()
-        for one in islice(holds, min(WORD // self._n_bits, MOST_FLAGS)):
+        for one in islice(holds, self.at_once):
             flags |= one.view(np.uint8) << np.uint8(len(held))
             held.append(int(np.count_nonzero(one)))
         if held:
-            self._counts = np.zeros(len(self._n_pairs_of), np.uint64)
-            _count_words(flags, self._left, self._right, _words(len(held), self._n_bits), self._counts)
+            self._count(flags, len(held))
         return held
+
+    def count_below(self, values: Floats, limits: Floats) -> list[int]:
+        """Count the pairs whose values are up to each of a few limits, and those of everybody."""
+        flags, held = np.zeros(len(self._left), np.uint8), np.zeros(len(limits), np.int64)
+        _flag_low(values, limits, flags, held)
+        self._count(flags, len(limits))
+        return held.tolist()
+
+    def _count(self, flags: NDArray[np.uint8], n_things: int) -> None:
+        self._counts = np.zeros(len(self._n_pairs_of), np.uint64)
+        _count_words(flags, self._left, self._right, _words(n_things, self._n_bits), self._counts)
 
     def relate(self, place: int, n_held: int, roots: Floats) -> Floats:
         """Return what people contribute to the share of the pairs that one of the things holds for."""
@@ -123,6 +135,20 @@ def _words(n_things: int, n_bits: int) -> NDArray[np.uint64]:
         np.zeros(len(flags), np.uint64),
     )
     return words
+
+
+@compiled
+def _flag_low(values: Any, limits: Any, flags: Any, n_low: Any) -> None:
+    """Flag values that are up to each limit, and count them; a few at a time, which stay in the nearest cache."""
+    for start in range(0, len(values), FLAGGED_AT_ONCE):
+        some, flags_of_some = values[start : start + FLAGGED_AT_ONCE], flags[start : start + FLAGGED_AT_ONCE]
+        for k in range(len(limits)):
+            limit, flag, n = limits[k], np.uint8(1 << k), 0
+            for pair in range(len(some)):
+                is_low = some[pair] <= limit
+                flags_of_some[pair] |= flag if is_low else np.uint8(0)
+                n += is_low
+            n_low[k] += n
 
 
 @compiled

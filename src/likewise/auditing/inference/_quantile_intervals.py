@@ -126,7 +126,7 @@ def _trials_below(
             if below * (1 - below) > NOTHING:
                 limits[place] = highest
                 break
-    of_each = graph.contribute_to_shares(values <= limit for limit in limits.values())
+    of_each = graph.contribute_below(values, [*limits.values()])
     for place, known in zip(limits, of_each, strict=True):
         found[place] = count_trials(asked[place][1], known)
     return found

@@ -136,8 +136,8 @@ def tally_pairs(
 
     tally = PairTally(people, shape)
     del people  # which the tally lets go of, too, once everybody is in place
-    for share, chosen in visit_pairs(table, rule, tally.start, **how):
-        tally.choose(chosen)
+    for share, near in visit_pairs(table, rule, tally.start, **how):
+        tally.choose(near)
         progress(share)
     summary = tally.finish()
     del tally

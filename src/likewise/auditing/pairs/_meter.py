@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -125,63 +125,116 @@ class ScoredPeople:
             yield self.measure(left[start : start + AT_ONCE], right[start : start + AT_ONCE])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ScoredPairs:
-    """Pairs with everything that is measured of a single pair."""
+    """Pairs of people with scores; what there is to know of single pairs is measured when somebody asks for it first.
+
+    Nobody does where there is a summary of all pairs and no intervals are wanted.
+    """
 
     pairs: ComparablePairs
-    labels: NDArray[np.int32]  # the code of each pair's label
-    gaps: Floats
-    rank_gaps: Floats
-    flips: NDArray[np.bool_] | None  # None without decisions
-    ranks: Floats  # of all people; or one column per class
-    largest: float  # that a gap can be
-    unseen: float  # how large a gap may be, where all that are seen are alike
-    weights: Floats | None = None  # of pairs: the product of those of the two people
-    person_weights: Floats | None = None
-    ranking: Ranking | None = None  # of the ranks, where it is that of the scores
+    scores: Scores
 
     def __len__(self) -> int:
-        return len(self.gaps)
+        return len(self.pairs)
+
+    @property
+    def gaps(self) -> Floats:
+        """The gap of each pair."""
+        return self.measure().gaps
+
+    @property
+    def rank_gaps(self) -> Floats:
+        """Its rank gap."""
+        return self.measure().rank_gaps
+
+    @property
+    def flips(self) -> NDArray[np.bool_] | None:
+        """Whether its two people got different decisions; None without decisions."""
+        return None if self.scores.decisions is None else self.measure().flips
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """The code of its label."""
+        return self.measure().labels
+
+    @property
+    def weights(self) -> Floats | None:
+        """The product of the weights of its two people."""
+        return self.measure().weights
+
+    @property
+    def ranks(self) -> Floats:
+        """Those of all people; or one column per class."""
+        return self.measure().ranks
+
+    @property
+    def largest(self) -> float:
+        """How large a gap can be."""
+        return np.inf if self.scores.task == "regression" else 1.0
+
+    @property
+    def unseen(self) -> float:
+        """How large a gap may be, where all that are seen are alike."""
+        return self.measure().unseen
+
+    @property
+    def person_weights(self) -> Floats | None:
+        """How much people count."""
+        return self.scores.weights
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """That of the ranks, where it is that of the scores: people without weight part no ranks."""
+        return self.scores.ranking if self.scores.weights is None else None
+
+    def none(self) -> ScoredPairs:
+        """Return no pairs of these people."""
+        nobody = self.pairs.left[:0]
+        return ScoredPairs(replace(self.pairs, left=nobody, right=nobody), self.scores)
+
+    def measure(self) -> _Found:
+        """Measure each pair, without signs, unless that has been done."""
+        known: _Found | None = self.__dict__.get("_found")  # a cached property of Python 3.11 has one lock for all
+        if known is None:
+            known = self.__dict__["_found"] = _measure_pairs(self.pairs, self.scores)
+        return known
 
 
 def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
     """Measure each pair, without signs."""
-    people = ScoredPeople.of(pairs.left_table, scores, signed=False)
-    found = _Found(
-        np.empty(len(pairs)), np.empty(len(pairs)), np.zeros(len(pairs), np.bool_), np.empty(len(pairs), np.int32)
-    )
-    if scores.values.ndim == 1 and len(pairs) > MOST_INTERPRETED:
-        _measure_many(pairs, people, found)
-    else:
-        for start in range(0, len(pairs), AT_ONCE):
-            some = slice(start, start + AT_ONCE)
-            batch = people.measure(pairs.left[some], pairs.right[some])
-            found.gaps[some], found.rank_gaps[some], found.labels[some] = batch.gaps, batch.rank_gaps, batch.labels
-            if batch.flips is not None:
-                found.flips[some] = batch.flips
-    return ScoredPairs(
-        pairs=pairs,
-        labels=found.labels,
-        gaps=found.gaps,
-        rank_gaps=found.rank_gaps,
-        flips=None if scores.decisions is None else found.flips,
-        ranks=people.values.ranks,
-        largest=np.inf if scores.task == "regression" else 1.0,
-        unseen=unseen_gap(scores),
-        weights=scores.weigh_pairs(pairs.left, pairs.right),
-        person_weights=scores.weights,
-        ranking=scores.ranking if scores.weights is None else None,  # people without weight part no ranks
-    )
+    scored = ScoredPairs(pairs, scores)
+    scored.measure()
+    return scored
 
 
 class _Found(NamedTuple):
-    """What is measured of each pair."""
+    """What is measured of each pair, and what it takes to know of people."""
 
     gaps: Floats
     rank_gaps: Floats
     flips: NDArray[np.bool_]
     labels: NDArray[np.int32]
+    ranks: Floats
+    weights: Floats | None
+    unseen: float
+
+
+def _measure_pairs(pairs: ComparablePairs, scores: Scores) -> _Found:
+    people, n = ScoredPeople.of(pairs.left_table, scores, signed=False), len(pairs)
+    weights = scores.weigh_pairs(pairs.left, pairs.right)
+    of_people = people.values.ranks, weights, unseen_gap(scores)
+    found = _Found(np.empty(n), np.empty(n), np.zeros(n, np.bool_), np.empty(n, np.int32), *of_people)
+    if scores.values.ndim == 1 and n > MOST_INTERPRETED:
+        _measure_many(pairs, people, found)
+        return found
+    for start in range(0, n, AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        batch = people.measure(pairs.left[some], pairs.right[some])
+        found.gaps[some], found.rank_gaps[some], found.labels[some] = batch.gaps, batch.rank_gaps, batch.labels
+        if batch.flips is not None:
+            found.flips[some] = batch.flips
+    return found
 
 
 def _measure_many(pairs: ComparablePairs, people: ScoredPeople, found: _Found) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -20,10 +23,15 @@ Positions = NDArray[np.int64]
 DIGITS: Final = 12  # gaps that differ later than this differ by rounding
 SEEDS: Final = 2**64
 STEPS: Final = (STEP, 0xD1B54A32D192ED03)  # odd, so that no two rows are moved to one number
-GROUPS: Final = 32  # arrays that pairs are put into when some are dropped: each array takes a few calls the next time
-MOST_DROPPING: Final = 8  # threads: each has a group twice meanwhile
-BIN_BITS: Final = 12  # keys are counted by their highest bits to find about where the lowest end; in the nearest cache
+DROPPED_AT_ONCE: Final = 1 << 16  # pairs that are looked at, whether they are still to be kept
+MOST_BEYOND: Final = 4  # of the pairs to keep, one more for so many may be there before some are dropped
+# keys are counted in bins a 256th or less as wide as a key is large: by the leading bits of the key as a float
+EXACT: Final = np.uint64(2**64 - 2**11)  # bits of a key that a float has room for
+KEY_BITS: Final = 44
+BEFORE_BINS: Final = (((1023 + 11) << 52) >> KEY_BITS) - 1  # the first bin has all keys without any of these bits
+N_BINS: Final = (53 << 52 >> KEY_BITS) + 1
 Columns = dict[str, NDArray[Any]]
+KeyedPairs = tuple[Keys, NDArray[np.int32], NDArray[np.int32]]  # keys, left, right
 
 
 def choose_worst(left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, n: int) -> Positions:
@@ -111,142 +119,180 @@ class WorstPairs:
 
 
 class KeptPairs:
-    """Keep the ``most`` pairs with the lowest keys; of equal keys, the earlier rows."""
+    """Keep the ``most`` pairs with the lowest keys; of equal keys, the earlier rows; several threads may add pairs.
+
+    Keys are counted as they come, which tells about where the lowest end. Pairs that turn out to be beyond are dropped
+    by whoever adds more, those taken first before others: no thread drops all at once while others wait.
+    """
 
     def __init__(self, most: int, seed: int) -> None:
         self.most, self.seed = most, seed
-        self._keys: list[Keys] = []
-        self._left: list[Rows] = []
-        self._right: list[Rows] = []
-        self._n = 0
-        self._cutoff: np.uint64 | None = None  # no key beyond it is among the lowest
+        self._parts: deque[_Part] = deque()
+        self._n = 0  # pairs in all parts, and in those that a thread has taken out to drop some
+        self._counts, self._may_count = np.zeros(N_BINS, np.int64), Lock()
+        self._cutoff = SEEDS - 1  # no key beyond it is among the lowest
+
+    @property
+    def cutoff(self) -> int:
+        """No pair with a key above it is kept."""
+        return self._cutoff
 
     def add(self, left: Rows, right: Rows) -> None:
         """Keep those whose keys are low enough."""
         if self.most:
-            self._add_copies(pair_keys(left, right, self.seed), left, right)
+            self.take(pair_keys(left, right, self.seed), left.astype(np.int32), right.astype(np.int32))
 
     def merge(self, other: KeptPairs) -> None:
         """Keep the lowest of both."""
-        for keys, left, right in zip(other._keys, other._left, other._right, strict=True):
-            self._add_copies(keys, left, right)
+        for part in tuple(other._parts):
+            self.take(*part.pairs)
 
     def clear(self) -> None:
         """Let go of all pairs."""
-        self._keys, self._left, self._right, self._n = [], [], [], 0
+        self._parts.clear()
+
+    def take(self, keys: Keys, left: NDArray[np.int32], right: NDArray[np.int32]) -> None:
+        """Copy the pairs that are low enough, given their keys, and drop others that are not any more."""
+        counts = np.zeros(N_BINS, np.int64)
+        _count_keys(keys, counts)
+        self._note(len(keys), counts)
+        given = [_Part((keys, left, right))]
+        while given:
+            low = _join_low(given, self._cutoff)
+            self._note(len(low) - sum(map(len, given)))
+            if len(low):
+                self._parts.append(low)
+            given = self._take_out() if self._n > self.most + self.most // MOST_BEYOND + DROPPED_AT_ONCE else []
 
     def to_columns(self) -> Columns:
         """Return ``left`` and ``right`` in order, and the ``key`` of each."""
-        self._keep_lowest()
-        keys, left, right = self._joined()
+        keys, left, right = self._lowest()
         order = np.lexsort([right, left])
         return {"key": keys[order], "left": left[order], "right": right[order]}
 
     def to_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return ``left`` and ``right`` in order."""
-        self._keep_lowest()
-        both, ends = np.empty(self._n, np.int64), np.cumsum([0, *map(len, self._left)])
-
-        def join(place: int) -> None:
-            some = both[ends[place] : ends[place + 1]]
-            np.left_shift(self._left[place], 32, out=some, dtype=np.int64)
-            some |= self._right[place]
-
-        share_work(join, range(len(self._left)), n_threads=threads_for(self._n))
+        last, n_low = self._find_last()
+        ends, parts = np.cumsum([0, *n_low]), [*self._parts]
+        both = np.empty(ends[-1], np.int64)
+        share_work(
+            lambda place: _write_rows(parts[place].pairs, last, both[ends[place] : ends[place + 1]]),
+            range(len(parts)),
+            n_threads=threads_for(len(both)),
+        )
+        if len(both) > self.most:  # two pairs with one key, about never
+            _, *rows = self._lowest()
+            both = rows[0].astype(np.int64) << 32 | rows[1]
         both = sort_numbers(both)
-        left, right = np.empty(self._n, np.int32), np.empty(self._n, np.int32)
+        left, right = np.empty(len(both), np.int32), np.empty(len(both), np.int32)
 
         def part(some: slice) -> None:
             left[some], right[some] = both[some] >> 32, both[some]  # of which the lower half fits
 
-        share_rows(part, self._n)
+        share_rows(part, len(both))
         return left, right
 
-    @property
-    def cutoff(self) -> int:
-        """No pair with a key above it is kept."""
-        return SEEDS - 1 if self._cutoff is None else int(self._cutoff)
+    def _note(self, n_more: int, counts: NDArray[np.int64] | None = None) -> None:
+        """Note how many more pairs there are, and what their keys say about the lowest."""
+        with self._may_count:
+            self._n += n_more
+            if counts is not None:
+                self._counts += counts
+                last = int(np.searchsorted(np.cumsum(self._counts), max(self.most, 1)))
+                self._cutoff = min(_first_key(last + 1), SEEDS) - 1
 
-    def take(self, keys: Keys, left: NDArray[np.int32], right: NDArray[np.int32]) -> None:
-        """Take pairs with their keys, arrays that nobody else has; none of them is needed if it is above the cutoff."""
-        self._keys.append(keys)
-        self._left.append(left)
-        self._right.append(right)
-        self._n += len(keys)
-        if 2 * self._n > 3 * self.most:
-            self._drop_above(np.uint64(self._find_last()[1]))
+    def _take_out(self) -> list[_Part]:
+        """Take out a few parts to drop what is too high of them; the first that may have none ends it."""
+        some, n = list[_Part](), 0
+        while n < DROPPED_AT_ONCE and self._parts:
+            try:
+                part = self._parts.popleft()
+            except IndexError:  # another thread has just taken the last
+                break
+            if part.cutoff == self._cutoff:
+                self._parts.appendleft(part)
+                break
+            some.append(part)
+            n += len(part)
+        return some
 
-    def _add_copies(self, keys: Keys, left: Rows, right: Rows) -> None:
-        low = slice(None) if self._cutoff is None else np.flatnonzero(keys <= self._cutoff)
-        self.take(np.array(keys[low]), np.array(left[low], np.int32), np.array(right[low], np.int32))
+    def _find_last(self) -> tuple[np.uint64, list[int]]:
+        """Return the highest key of the lowest pairs, and how many each part has up to it."""
+        parts, ends = [*self._parts], np.cumsum(self._counts)
+        if ends[-1] <= self.most:
+            return np.uint64(SEEDS - 1), [*map(len, parts)]
+        bin_of_last = int(np.searchsorted(ends, self.most))
+        first, last = np.uint64(_first_key(bin_of_last)), np.uint64(_first_key(bin_of_last + 1) - 1)
+        calls = {place: partial(_find_near, part.pairs[0], first, last) for place, part in enumerate(parts)}
+        near = share_calls(calls, n_threads=threads_for(self._n))
+        place = self.most - int(ends[bin_of_last]) + int(self._counts[bin_of_last]) - 1
+        lowest = np.partition(np.concatenate([keys for keys, _ in near.values()]), place)[place]
+        return lowest, [n_below + int(np.count_nonzero(keys <= lowest)) for keys, n_below in near.values()]
 
-    def _joined(self) -> tuple[Keys, Rows, Rows]:
-        if not self._keys:
-            return np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int32)
-        return np.concatenate(self._keys), np.concatenate(self._left), np.concatenate(self._right)
-
-    def _keep_lowest(self) -> None:
-        if self._n <= self.most:
-            return
-        first, last, n_below = self._find_last()
-        calls = {place: partial(_between, keys, first, last) for place, keys in enumerate(self._keys)}
-        near = np.concatenate([*share_calls(calls, n_threads=threads_for(self._n)).values()])
-        self._drop_above(np.partition(near, self.most - n_below - 1)[self.most - n_below - 1])
-        if self._n > self.most:  # two pairs with one key, about never
-            keys, left, right = self._joined()
-            low = np.lexsort([right, left, keys])[: self.most]
-            self._keys, self._left, self._right, self._n = [keys[low]], [left[low]], [right[low]], len(low)
-
-    def _find_last(self) -> tuple[int, int, int]:
-        """Return between which two keys the last of the lowest is, and how many are below both."""
-        shift, n_parts = max(self.cutoff.bit_length() - BIN_BITS, 0), threads_for(self._n)
-        counts = np.zeros((n_parts, 1 << BIN_BITS), np.int64)
-
-        def count(part: int) -> None:
-            for keys in self._keys[part::n_parts]:
-                _count_keys(keys, np.uint64(shift), counts[part])
-
-        share_work(count, range(n_parts))
-        ends = np.cumsum(counts.sum(axis=0))
-        last = int(np.searchsorted(ends, self.most))
-        return last << shift, min(((last + 1) << shift) - 1, SEEDS - 1), int(ends[last - 1]) if last else 0
-
-    def _drop_above(self, cutoff: np.uint64) -> None:
-        """Drop the pairs with keys above a cutoff, and put what is left into few arrays, a few at a time."""
-        self._cutoff, n_groups = cutoff, min(GROUPS, len(self._keys))
-        columns: tuple[list[NDArray[Any]], ...] = (self._keys, self._left, self._right)
-
-        def drop(group: int) -> None:
-            some = range(group, len(self._keys), n_groups)
-            n_low = [_move_low(*(column[place] for column in columns), cutoff) for place in some]
-            for column in columns:
-                low = [column[place][:n] for place, n in zip(some, n_low, strict=True)]
-                column[group] = np.concatenate(low)
-                for place in some[1:]:
-                    column[place] = column[place][:0].copy()  # lets go of it
-
-        share_work(drop, range(n_groups), n_threads=min(threads_for(self._n), MOST_DROPPING))
-        for column in columns:
-            del column[n_groups:]
-        self._n = sum(map(len, self._keys))
+    def _lowest(self) -> KeyedPairs:
+        last, _ = self._find_last()
+        keys, left, right = _join_low([*self._parts], int(last)).pairs
+        columns: list[NDArray[Any]] = [right, left, keys]
+        # of two pairs with one key, which are there about never, the earlier rows
+        low = np.lexsort(columns)[: self.most] if len(keys) > self.most else slice(None)
+        return keys[low], left[low], right[low]
 
 
-def _between(keys: Keys, first: int, last: int) -> Keys:
-    return keys[(keys >= np.uint64(first)) & (keys <= np.uint64(last))]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """Some of the pairs, with no key above a cutoff."""
+
+    pairs: KeyedPairs
+    cutoff: int = SEEDS - 1
+
+    def __len__(self) -> int:
+        return len(self.pairs[0])
+
+
+def _join_low(parts: list[_Part], cutoff: int) -> _Part:
+    """Copy the pairs of some parts with keys up to a cutoff to one part."""
+    last = np.uint64(cutoff)
+    ends = np.cumsum([0, *(np.count_nonzero(part.pairs[0] <= last) for part in parts)])
+    keys, left, right = np.empty(ends[-1], np.uint64), np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32)
+    for part, start, end in zip(parts, ends, ends[1:], strict=False):
+        _copy_low(part.pairs, last, (keys[start:end], left[start:end], right[start:end]))
+    return _Part((keys, left, right), cutoff)
+
+
+def _first_key(place: int) -> int:
+    """Return the lowest key of a bin, which may be the one after the last."""
+    return int(np.int64((place + BEFORE_BINS) << KEY_BITS).view(np.float64)) if place else 0
+
+
+def _find_near(keys: Keys, first: np.uint64, last: np.uint64) -> tuple[Keys, int]:
+    """Return the keys between two, and how many are below."""
+    return keys[(keys >= first) & (keys <= last)], int(np.count_nonzero(keys < first))
 
 
 @compiled
-def _count_keys(keys: Any, shift: Any, counts: Any) -> None:
+def _count_keys(keys: Any, counts: Any) -> None:
+    """Count keys by their highest bits and how many there are, which the bits of a float tell."""
     for key in keys:
-        if key >> shift < len(counts):  # of those taken before, some are beyond a cutoff found since
-            counts[key >> shift] += 1
+        counts[max((np.float64(key & EXACT).view(np.int64) >> KEY_BITS) - BEFORE_BINS, 0)] += 1
 
 
 @compiled
-def _move_low(keys: Any, left: Any, right: Any, cutoff: Any) -> Any:
-    """Move the pairs with keys up to the cutoff to the front; return how many."""
-    n_low = 0
-    for place in range(len(keys)):
-        keys[n_low], left[n_low], right[n_low] = keys[place], left[place], right[place]
-        n_low += keys[place] <= cutoff
-    return n_low
+def _copy_low(pairs: Any, last: Any, to: Any) -> None:
+    """Copy the pairs with keys up to the last, for which there is just room: without a branch for each."""
+    (keys, left, right), (low, low_left, low_right) = pairs, to
+    n_low = place = 0
+    while n_low < len(low):
+        low[n_low], low_left[n_low], low_right[n_low] = keys[place], left[place], right[place]
+        n_low += keys[place] <= last
+        place += 1
+
+
+@compiled
+def _write_rows(pairs: Any, last: Any, rows: Any) -> None:
+    """Write the two rows of the pairs with keys up to the last, for which there is just room, as one number."""
+    keys, left, right = pairs
+    n_low = place = 0
+    while n_low < len(rows):
+        rows[n_low] = np.int64(left[place]) << 32 | np.int64(right[place])
+        n_low += keys[place] <= last
+        place += 1

@@ -38,11 +38,13 @@ MOST_ROOM: Final = 1 << 18  # pairs that a thread keeps room for: 10 MB
 AT_ONCE: Final = 1 << 16  # people whom one thread numbers
 
 
-class Chosen(NamedTuple):
-    """Pairs of a bunch that may be among the kept or the worst."""
+class Near(NamedTuple):
+    """Pairs of a bunch that may be among the worst."""
 
-    kept: tuple[NDArray[np.uint64], Rows, Rows]  # keys, left, right
-    worst: tuple[Rows, Rows, Floats, Floats]  # left, right, gaps, rank gaps
+    left: Rows
+    right: Rows
+    gaps: Floats
+    rank_gaps: Floats
 
 
 class _Sums:
@@ -96,7 +98,7 @@ class PairTally:
         self._to_merge: deque[tuple[int, Rows, Floats]] = deque()  # first places, who is there, what is known
         self._number(np.empty(0, np.int32), people)
 
-    def start(self, rows: Rows | None) -> Callable[[Bunch], Chosen]:
+    def start(self, rows: Rows | None) -> Callable[[Bunch], Near]:
         """Number people, before any pair is added: given the row of each number, or None where numbers are rows."""
         people, self._people = self._people, None  # what is known of them by row is not needed from here on
         assert people is not None
@@ -122,7 +124,7 @@ class PairTally:
 
         share_work(number, range(0, len(rows), AT_ONCE), n_threads=threads_for(len(rows)))
 
-    def add(self, bunch: Bunch) -> Chosen:
+    def add(self, bunch: Bunch) -> Near:
         """Add pairs; to be called on any thread, and what it returns given to :meth:`choose` on one."""
         if not len(bunch.seconds):
             return NOBODY
@@ -139,20 +141,20 @@ class PairTally:
             n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, sums.few, into, room)
             self._merge(start, bunch.people, of_places, is_urgent=is_wide)
         sums.carry()
-        keys, chosen, near, gaps = room[0][:n_kept], room[1][:, :n_kept], room[2][:, :n_near], room[3][:, :n_near]
+        if n_kept:
+            kept.take(room[0][:n_kept], *room[1][:, :n_kept])
+        near, gaps = room[2][:, :n_near], room[3][:, :n_near]
         if n_near > worst.most:
             lowest = choose_worst(near[0], near[1], gaps[0], gaps[1], worst.most)
             near, gaps = near[:, lowest], gaps[:, lowest]
-        found = Chosen((keys.copy(), *chosen.copy()), (*near.copy(), *gaps.copy()))
+        found = Near(*near.copy(), *gaps.copy())
         self._free.append(sums)
         return found
 
-    def choose(self, chosen: Chosen) -> None:
-        """Keep those of a bunch that are to be kept."""
-        if len(chosen.kept[0]):
-            self.summary.kept.take(*chosen.kept)
-        if len(chosen.worst[0]):
-            self.summary.worst.add(*chosen.worst)
+    def choose(self, near: Near) -> None:
+        """Keep those of a bunch that are among the worst."""
+        if len(near.left):
+            self.summary.worst.add(*near)
 
     def finish(self) -> PairSummary:
         """Return the summary of all pairs added."""
@@ -218,9 +220,7 @@ class PairTally:
         share_work(add, range(0, len(counted), AT_ONCE), n_threads=threads_for(len(counted)))
 
 
-NOBODY: Final = Chosen(
-    (np.empty(0, np.uint64), *np.empty((2, 0), np.int32)), (*np.empty((2, 0), np.int32), *np.empty((2, 0)))
-)
+NOBODY: Final = Near(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
 
 
 def _room_for(n_pairs: int) -> tuple[NDArray[np.uint64], Rows, Rows, Floats]:

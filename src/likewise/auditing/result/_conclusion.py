@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from likewise._memory import give_memory_back, n_cores
-from likewise._threads import share_calls, threads_for
+from likewise._threads import begin, give_memory_back_beside, share_calls, threads_for
 from likewise._version import __version__
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import describe_pairs
@@ -29,16 +29,16 @@ from likewise.auditing.evidence._distributions import (
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups, rate_known_groups
 from likewise.auditing.evidence._reference import Reference, measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
-from likewise.auditing.inference._pair_measures import measure_pairs
+from likewise.auditing.inference._pair_measures import SliceMeasures, measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
-from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
+from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._selection import choose_worst
 from likewise.auditing.people._performance import contribute_to_spread, measure_people
 from likewise.auditing.question._question import Question
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import effective_size, mean_of
 from likewise.auditing.result._audit import Audit
-from likewise.auditing.result._notes import find_note, write_notes
+from likewise.auditing.result._notes import find_note, note_ahead, write_notes
 from likewise.comparable import Comparability
 from likewise.exceptions import ScoresCollapsed
 from likewise.record import AuditRecord
@@ -68,11 +68,16 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Checksums:
+class Checksums:
     """What the people and their scores are known by."""
 
     table: str
     scores: str
+
+
+def find_checksums(question: Question) -> Checksums:
+    """Return those of a question."""
+    return Checksums(question.checksum or hash_table(question.table), hash_array(question.scores.values))
 
 
 def conclude_audit(
@@ -81,19 +86,24 @@ def conclude_audit(
     within: Gathered | None,
     settings: AuditSettings,
     progress: Progress | None = None,
+    checksums: Callable[[], Checksums] | None = None,
 ) -> Audit:
-    """Compute every measure and all evidence from gathered pairs; without ``within`` there is no baseline."""
+    """Compute every measure and all evidence from gathered pairs; without ``within`` there is no baseline.
+
+    ``checksums`` returns those of the question, which may take long, if they were begun before.
+    """
+    checksums = begin(partial(find_checksums, question), len(question.table)) if checksums is None else checksums
     scores, table, start = question.scores, question.table, step_reporter(progress)
     start("Measuring people and pairs")(0.0)
     reference = Reference.of(settings.reference, table)
     sensitive, found = table.names["sensitive"], _measure_all(question, gathered, within, settings, reference)
-    by_slice, scored, equal = found["pairs"]
+    by_slice, scored, of_pairs = found["pairs"]
     of_people, directions = found["people"], found["directions"]
     by_column = tuple(
         ColumnDirections(name, found[f"directions of {name}"])
         for name in (sensitive if len(sensitive) > 1 and directions else ())
     )
-    people, groups, checksums = of_people.pop("people"), of_people["groups"], of_people.pop("checksums")
+    people, groups = of_people.pop("people"), of_people["groups"]
     start("Gathering evidence")(0.0)
     confidence = settings.confidence if settings.n_resamples else None
     measures = {
@@ -104,14 +114,7 @@ def conclude_audit(
         "impact_ratio": measure_impact(groups, scores.n_people, confidence),
     }
     weights = _describe_weights(question, gathered, within)
-    last: dict[str, Callable[[], Any]] = {
-        "notes": lambda: write_notes(question, gathered, within, measures, settings, weights),
-        "distributions": lambda: gap_distribution(question, gathered, scored, within, equal),
-        "person_gaps": lambda: describe_person_gaps(question, scored, gathered.summary),
-        "worst_pairs": lambda: _find_worst(question, gathered, scored, settings.n_worst),
-    }
-    described = share_calls(last, n_threads=_at_once(table))
-    notes = described.pop("notes")
+    notes = write_notes(of_people.pop("notes"), question, gathered, within, measures, settings, weights)
     collapse = find_note(notes, "collapsed")
     if collapse is not None:
         warnings.warn(str(collapse), ScoresCollapsed, stacklevel=3)
@@ -119,12 +122,12 @@ def conclude_audit(
         "directions": directions,
         "column_directions": by_column,
         **of_people,
-        **described,
+        **of_pairs,
         "weights": weights,
     }
     labels = table.classes.tolist() if scores.has_labels else []
     by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
-    record = _write_record(question, gathered, within, settings, measures, by_label, notes, checksums, evidence)
+    record = _write_record(question, gathered, within, settings, measures, by_label, notes, checksums(), evidence)
     return Audit(record=record, question=question, settings=settings, scored=scored, summary=gathered.summary)
 
 
@@ -143,22 +146,40 @@ def _measure_all(
             calls[f"directions of {name}"] = partial(find, reference.within([name]), [name])
     if n_cores() <= FEW_CORES:
         return {name: _give_back(table, call()) for name, call in calls.items()}
-    return _give_back(table, share_calls(calls, n_threads=_at_once(table)))
+    found = share_calls(calls, n_threads=_at_once(table))
+    give_memory_back_beside(len(table))
+    return found
 
 
 def _measure_pairs(
     question: Question, gathered: Gathered, within: Gathered | None, settings: AuditSettings
-) -> tuple[dict[int | None, dict[str, Measure]], ScoredPairs, ScoredPairs | None]:
-    """Measure the pairs by label, with those of the baseline; also return all that is known of each pair."""
-    scores = question.scores
-    scored = score_pairs(gathered.pairs, scores)
-    equal = None if within is None else score_pairs(within.pairs, scores)
+) -> tuple[dict[int | None, dict[str, Measure]], ScoredPairs, dict[str, Any]]:
+    """Measure the pairs by label, with those of the baseline; also return the pairs, and the evidence that is of them.
+
+    Gaps of pairs are not looked at where they are in a summary, unless intervals are wanted.
+    """
+    scores, is_bounded = question.scores, settings.n_resamples > 0
+    scored = ScoredPairs(gathered.pairs, scores)
+    equal = None if within is None else ScoredPairs(within.pairs, scores)
+    for gathered_pairs, pairs in ((gathered, scored), (within, equal)):
+        if gathered_pairs is not None and pairs is not None and (is_bounded or gathered_pairs.summary is None):
+            pairs.measure()
     baseline = None if within is None or equal is None else (equal, within.summary)
-    contributions = contribute_to_spread(scores).by_person if scores.n_people else np.empty(0)
-    slices = measure_pairs(
-        scored, gathered.summary, scores.spread, contributions, settings, baseline, only_measures=True
-    )
-    return {label: part.measures for label, part in slices.items()}, scored, equal
+
+    def measure() -> dict[int | None, SliceMeasures]:
+        of_spread = contribute_to_spread(scores).by_person if is_bounded and scores.n_people else np.empty(0)
+        sides = scored, gathered.summary, scores.spread, of_spread, settings, baseline
+        return measure_pairs(*sides, only_measures=True)
+
+    calls: dict[str, Callable[[], Any]] = {
+        "measures": measure,
+        "distributions": lambda: gap_distribution(question, gathered, scored, within, equal),
+        "person_gaps": lambda: describe_person_gaps(question, scored, gathered.summary),
+        "worst_pairs": lambda: _find_worst(question, gathered, scored, settings.n_worst),
+    }
+    found = share_calls(calls, n_threads=1 if n_cores() <= FEW_CORES else _at_once(question.table))
+    slices = found.pop("measures")
+    return {label: part.measures for label, part in slices.items()}, scored, found
 
 
 def _give_back(table: CodedTable, found: Found) -> Found:
@@ -175,19 +196,19 @@ def _at_once(table: CodedTable) -> int:
 def _describe_people(
     question: Question, gathered: Gathered, settings: AuditSettings, reference: Reference
 ) -> dict[str, Any]:
-    """Measure people, and gather the evidence that is of people only; of many, on several cores."""
+    """Measure people, gather the evidence that is of people only, and write notes; of many, on several cores."""
     scores, table = question.scores, question.table
     confidence = settings.confidence if settings.n_resamples else None
     return share_calls(
         {
             "people": lambda: measure_people(scores, table, question.outcomes, settings),
-            "checksums": lambda: _Checksums(question.checksum or hash_table(table), hash_array(scores.values)),
             "coverage": lambda: _cover_groups(gathered, question),
             "groups": lambda: rate_groups(scores, table, reference=reference.values, confidence=confidence),
             "known_groups": lambda: rate_known_groups(scores, table),
             "fairlearn": lambda: fairlearn_measures(scores, table),
             "calibration": lambda: calibration_of_question(question),
             "score_distribution": lambda: score_distribution(question),
+            "notes": lambda: note_ahead(question, gathered),
         },
         n_threads=_at_once(table),
     )
@@ -222,7 +243,7 @@ def _write_record(
     measures: Mapping[str, Measure],
     by_label: tuple[LabelMeasures, ...],
     notes: tuple[Note, ...],
-    checksums: _Checksums,
+    checksums: Checksums,
     evidence: Mapping[str, Any],
 ) -> AuditRecord:
     scores, table, roles = question.scores, question.table, question.schema.roles
