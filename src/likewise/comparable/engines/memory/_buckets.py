@@ -5,6 +5,7 @@ The pairs never depend on the plan, only the time it takes. Costs are estimated 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled_with_arrays
+from likewise._threads import share_calls, threads_for
 from likewise.comparable.engines._columns import balance_blocks
 from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank
 
@@ -66,12 +68,16 @@ class Common(NamedTuple):
 
 def find_common(packed: PackedTable, plan: Plan) -> Common:
     """Find out once what the buckets of all signatures have in common."""
-    nobody = np.empty(0, np.int32)
-    first, second = (packed.cells_of(i) if i <= plan.n_cells else nobody for i in (1, 2))
-    indexed = packed.nodes_of(packed.right_node_of)
+    nobody, indexed = np.empty(0, np.int32), packed.nodes_of(packed.right_node_of)
     combination = packed.combination if len(indexed) == packed.n_nodes else packed.combination[indexed]
-    order_by = sort_by_rank(combination, len(packed.nodes.combinations))[0] if plan.splits else nobody
-    return Common((first, second), indexed, combination, order_by)
+    n_combinations = len(packed.nodes.combinations)
+    calls: dict[str, Callable[[], NDArray[np.int32]]] = {
+        "first": lambda: packed.cells_of(1) if plan.n_cells > 0 else nobody,
+        "second": lambda: packed.cells_of(2) if plan.n_cells > 1 else nobody,
+        "order": lambda: sort_by_rank(combination, n_combinations)[0] if plan.splits else nobody,
+    }
+    found = share_calls(calls, n_threads=threads_for(packed.n_nodes))
+    return Common((found["first"], found["second"]), indexed, combination, found["order"])
 
 
 def make_plan(

@@ -283,7 +283,7 @@ def _rank_columns(problem: Problem, at_once: int) -> list[NearColumn]:
     n_threads = min(at_once, threads_for(problem.n_rows), max(len(problem.near), 1))
 
     def rank(column: int) -> None:
-        with beside(n_threads - 1):
+        with beside((n_threads - 1) // 2):  # some columns take longer, and have more threads then
             ranked[column] = rank_near(problem.near[column], problem.tests[column])
 
     share_work(rank, range(len(problem.near)), n_threads=n_threads)
