@@ -14,6 +14,7 @@ from tests.sizes import sized
 from likewise import CodedTable, Comparability
 from likewise.auditing import Scores
 from likewise.auditing._internal import AuditSettings, Gathered, pair_keys
+from likewise.auditing.pairs import _gather, _meter
 from likewise.auditing.pairs._gather import gather_pairs
 from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.comparable import ComparablePairs, iter_pairs
@@ -45,19 +46,28 @@ def test_the_pairs_are_all_or_as_many_as_asked_in_order_and_none_twice(n: int, m
     assert found.share_by_person(None) == pytest.approx(2 / n)
 
 
-def test_how_the_pairs_come_in_does_not_change_the_sample() -> None:
+@pytest.mark.parametrize("n_in_piece", [1, 7, 50])
+def test_how_the_pairs_come_in_changes_neither_the_sample_nor_a_digit_of_what_is_summed_up(
+    n_in_piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (_gather, _meter):
+        monkeypatch.setattr(module, "AT_ONCE", 11)
     table = people(60)
     whole = gather(table, 100, seed=3)
 
     def in_small_pieces() -> Iterator[ComparablePairs]:
         for chunk in iter_pairs(table, Comparability()):
-            for start in range(0, len(chunk), 7):
-                piece = slice(start, start + 7)
+            for start in range(0, len(chunk), n_in_piece):
+                piece = slice(start, start + n_in_piece)
                 yield ComparablePairs(chunk.left[piece], chunk.right[piece], table, table)
 
     pieces = gather(table, 100, seed=3, chunks=in_small_pieces())
     assert (pieces.pairs.left == whole.pairs.left).all()
     assert (pieces.pairs.right == whole.pairs.right).all()
+    assert pieces.summary is not None
+    assert whole.summary is not None
+    assert (pieces.summary.totals == whole.summary.totals).all()
+    assert (pieces.summary.transitions.sums == whole.summary.transitions.sums).all()
 
 
 def test_every_pair_is_as_likely_as_any_other() -> None:

@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing.pairs._meter import ScoredPeople
+from likewise.auditing.pairs._meter import AT_ONCE, ScoredPeople
 from likewise.auditing.pairs._summary import PairSummary, SummaryShape
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import effective_size
 from likewise.comparable import Comparability, ComparablePairs, iter_pairs, sample_pairs
-from likewise.comparable._internal import SHIFT_TOLERANCE, visit_pairs
+from likewise.comparable._internal import SHIFT_TOLERANCE, join_chunks, visit_pairs
 from likewise.schema import CodedTable
 
 Progress = Callable[[str, float], None]
@@ -94,22 +94,27 @@ def gather_pairs(
 ) -> Gathered:
     """Keep pairs while there are no more than ``shape.n_kept``; from then on, sum them up as they come by."""
     kept: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
-    n_total = 0
+    n_total = n_kept = 0
     summary: PairSummary | None = None
     for chunk in chunks:
-        n_total += len(chunk)
+        n_total, n_kept = n_total + len(chunk), n_kept + len(chunk)
         kept.append((chunk.left, chunk.right))
         if n_total > shape.n_kept:
             summary = PairSummary(shape) if summary is None else summary
-            for rows in kept:
-                for batch in people.measure_parts(*rows):
-                    summary.add(batch)
-            kept.clear()
+            left, right = join_chunks(kept)
+            # whole parts only: however pairs are cut, which depends on memory and threads, the same are added up first
+            n_kept %= AT_ONCE
+            n_whole = len(left) - n_kept
+            for batch in people.measure_parts(left[:n_whole], right[:n_whole]):
+                summary.add(batch)
+            kept.append((left[n_whole:].copy(), right[n_whole:].copy()))
         if len(chunk):
             progress((int(chunk.left[-1]) + 1) / len(table))
+    left, right = join_chunks(kept)
     if summary is not None:
+        for batch in people.measure_parts(left, right):
+            summary.add(batch)
         return Gathered.from_summary(summary, table)
-    left, right = (np.concatenate([part[side] for part in kept] or [np.empty(0, np.int32)]) for side in (0, 1))
     return Gathered(ComparablePairs(left, right, table, table, n_total), _find_in(left, right, len(table)))
 
 
