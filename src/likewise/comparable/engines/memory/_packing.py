@@ -35,6 +35,7 @@ SIDE: Final = np.uint64(1)  # the lowest bit of a head, while rows are merged: o
 HEAD: Final = ((0, 32), (0, 1))  # where a combination is, and the key while rows are merged: word, first bit
 BLOCK: Final = 1024  # nodes whose words stay in the nearest cache
 AT_ONCE: Final = 4  # columns that are written in one pass over the words
+MANY: Final = 1 << 16  # rows that do not stay in the cache while they are put in order by counting
 SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
 
 Words = NDArray[np.uint64]
@@ -426,7 +427,7 @@ def _lay_out(bits: list[int], first_word: int) -> _Layout:
 
 def sort_by_rank(ranks: NDArray[np.int32], n_ranks: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Order rows by rank, keeping the order of equals; also give where each rank starts, and the end."""
-    if threads_for(len(ranks)) == 1:
+    if len(ranks) < MANY:
         counted: tuple[NDArray[np.int32], NDArray[np.int64]] = _sort_by_counts(ranks, n_ranks)
         return counted
     keys = ranks.view(np.uint32)

@@ -236,7 +236,7 @@ class PairSearch:
     def tally(self, shape: tuple[int, int, int]) -> NDArray[np.int64]:
         """Count signature after signature: only one index is in memory at a time, and no pair."""
         packed = self.packed
-        weights = np.ones(packed.n_nodes, np.int64)
+        combination, weights = packed.combination, np.empty(0, np.int64)
         if packed.is_grouped:
             weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
         tally = np.zeros(shape, np.int64)
@@ -244,14 +244,15 @@ class PairSearch:
         def count(firsts: Nodes, counts: NDArray[np.int64], seconds: Nodes) -> NDArray[np.int64]:
             counted = np.zeros(shape, np.int64)
             pairs = firsts, counts, seconds, not self._within
-            tally_pairs(packed.nodes.words, packed.labels, weights, *pairs, counted)
+            tally_pairs(combination, packed.labels, weights, *pairs, counted)
             return counted
 
         for counted in self._visit_joined(count) if self._within else self._visit_partners(count):
             tally += counted
-        if self._within and self.rule.sensitive == NONE:  # equal rows are comparable to each other
-            own = packed.combination
-            np.add.at(tally, (packed.labels, own, own), weights * (weights - 1) // 2)
+        if (
+            packed.is_grouped and self._within and self.rule.sensitive == NONE
+        ):  # equal rows are comparable to each other
+            np.add.at(tally, (packed.labels, combination, combination), weights * (weights - 1) // 2)
         return tally
 
     def _visit_joined(self, visit: Callable[..., Found]) -> Iterator[Found]:

@@ -410,14 +410,18 @@ def _move(to: Any, counts: Any, names: Any, names_there: Any) -> None:
 
 @compiled
 def tally_pairs(
-    words: Any, labels: Any, weights: Any, queries: Any, counts: Any, found: Any, is_ordered: Any, tally: Any
+    combination: Any, labels: Any, weights: Any, queries: Any, counts: Any, found: Any, is_ordered: Any, tally: Any
 ) -> None:
-    """Add the pairs to ``tally``, by label and the two combinations, the smaller one first unless ``is_ordered``."""
+    """Add the pairs to ``tally``, by label and the two combinations, the smaller one first unless ``is_ordered``.
+
+    Without weights, each node counts once.
+    """
     k = 0
     for q in range(len(counts)):
-        own = np.int64(words[queries[q], 0] >> HALF)
+        query = queries[q]
+        own, label, weight = combination[query], labels[query], weights[query] if len(weights) else 1
         for _ in range(counts[q]):
-            other = np.int64(words[found[k], 0] >> HALF)
+            other = combination[np.uint32(found[k])]
             one, two = (other, own) if not is_ordered and other < own else (own, other)
-            tally[labels[queries[q]], one, two] += weights[queries[q]] * weights[found[k]]
+            tally[label, one, two] += weight * weights[found[k]] if len(weights) else 1
             k += 1
