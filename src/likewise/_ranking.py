@@ -132,16 +132,6 @@ class Levels:
         ranks, distinct = rank_numbers(values)
         return cls(ranks.astype(np.int32, copy=False), len(distinct))
 
-    @classmethod
-    def of_sorted(cls, rows: NDArray[Any], ordered: Floats) -> Levels:
-        """Return the levels of numbers in ascending order, by the row of each."""
-        starts = np.ones(len(ordered), np.bool_)
-        np.not_equal(ordered[1:], ordered[:-1], out=starts[1:])
-        levels, of_rows = np.cumsum(starts, dtype=np.int32), np.empty(len(rows), np.int32)
-        levels -= 1
-        of_rows[rows] = levels
-        return cls(of_rows, int(levels[-1]) + 1 if len(levels) else 0)
-
     def count(self, weights: Floats | None = None) -> NDArray[Any]:
         """Count the rows of each level, or add up their weights."""
         if weights is None and self.below is not None:

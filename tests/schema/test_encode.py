@@ -165,6 +165,9 @@ def test_missing_values_by_policy(make: Callable[..., Any]) -> None:
     assert apart.ordinal[3, 0] == -1_000_000
     rule = Comparability(max_continuous_shift=1, max_ordinal_shift=100, sensitive_differs="none")
     assert rule.holds(apart[[0, 3, 3]], apart[[1, 3, 0]]).tolist() == [True, True, False]
+    far_out = Roles(continuous="age", ignored="size", missing="apart").learn(frame)
+    far = far_out.encode(make({"age": [10.0 - 4e10], "size": ["S"]}), [0])
+    assert far.continuous[0, 0] == np.nextafter(-1e9, 0)  # so far out, but not missing
     both = {"age": "apart", "size": "median"}
     mixed = Roles(continuous="age", ordinal=order, missing=both).learn(frame).encode(frame, [0] * 4)  # type: ignore[arg-type]
     assert (mixed.continuous[3, 0], mixed.ordinal[3, 0]) == (-1e9, 1)

@@ -194,7 +194,8 @@ class Scale:
                 f"Continuous column '{column.name}' ranges from {low} to {high}, too wide for float64. Rescale it."
             )
         places = [*middle_places(len(present)), (len(present) - 1) // 2, len(present) // 2]
-        *middle, below, above = numbers_at(present, places, low, high)
+        low, high = low + 0.0, high + 0.0  # of zeros, which sign is found depends on the processor
+        *middle, below, above = (number + 0.0 for number in numbers_at(present, places, low, high))
         decimals = 0 if column.dtype.is_whole else count_decimals(present, max(abs(low), abs(high)))
         return cls(low, high, decimals, missing, below / 2 + above / 2, tuple(middle))
 

@@ -23,7 +23,7 @@ from likewise import Comparability, Roles, mine_pairs
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing.evidence._cases import describe_pairs
 from likewise.auditing.evidence._tables import cases_table
-from likewise.auditing.pairs._meter import ScoredPairs, score_pairs
+from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._selection import choose_worst
 from likewise.auditing.question._question import Question, make_question
 from likewise.exceptions import ScoreError
@@ -67,7 +67,7 @@ def ask(frame: Any, scores: Any, roles: Roles = ROLES, rule: Comparability = RUL
 
 
 def score(question: Question) -> ScoredPairs:
-    return score_pairs(mine_pairs(question.table, question.rule), question.scores)
+    return ScoredPairs(mine_pairs(question.table, question.rule), question.scores)
 
 
 def describe(frame: Any, scores: Any, **settings: Any) -> tuple[PairCase, ...]:

@@ -32,7 +32,7 @@ from likewise.auditing.inference._quantile_intervals import quantile_intervals
 from likewise.auditing.inference._rank_intervals import contribute_to_ranks
 from likewise.auditing.pairs import _meter
 from likewise.auditing.pairs._gaps import rank_scores
-from likewise.auditing.pairs._meter import score_pairs
+from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.people._sums import curve, group_sums
 
 SETTINGS = AuditSettings(n_resamples=100)
@@ -41,7 +41,7 @@ TRUTH = ("gap_mean", "gap_median", "gap_q3", "gap_share_above", "flip_rate", "ra
 
 def measure_all(table: CodedTable, scores: np.ndarray[Any, Any], *, seed: int = 0, n: int = 200) -> dict[str, Measure]:
     model = Scores(scores, "binary", (scores >= 0.5).astype(np.int64), 0.5)
-    scored = score_pairs(mine_pairs(table, Comparability()), model)
+    scored = ScoredPairs(mine_pairs(table, Comparability()), model)
     settings = AuditSettings(n_resamples=n, seed=seed)
     return measure_pairs(scored, None, model.spread, np.zeros(len(table)), settings)[None].measures
 
@@ -130,7 +130,7 @@ def test_an_excess_of_flips_is_not_certain_because_few_pairs_have_none() -> None
     table = CodedTable(sensitive=[[0], [1]] * 20, matched=np.repeat(np.arange(10), 4)[:, None])
     scores = Scores(np.full(40, 0.25), "binary", np.zeros(40, np.int64), 0.5)
     between, within = (
-        measure_pairs(score_pairs(mine_pairs(table, rule), scores), None, 0.1, np.zeros(40), SETTINGS)[None]
+        measure_pairs(ScoredPairs(mine_pairs(table, rule), scores), None, 0.1, np.zeros(40), SETTINGS)[None]
         for rule in (Comparability(), Comparability(sensitive_differs="none"))
     )
     excess = measure_excess(between, within, SETTINGS.confidence)["excess_flip_rate"]
@@ -186,7 +186,7 @@ def test_an_excess_leans_by_the_chains_of_both_kinds_of_pairs() -> None:
     for _ in range(sized(60, 300)):
         model = Scores(random.random(30), "binary")
         between, within = (
-            measure_pairs(score_pairs(mine_pairs(table, rule), model), None, 0.1, np.zeros(30), SETTINGS)[None]
+            measure_pairs(ScoredPairs(mine_pairs(table, rule), model), None, 0.1, np.zeros(30), SETTINGS)[None]
             for rule in (Comparability(), Comparability(sensitive_differs="none"))
         )
         excess = measure_excess(between, within, SETTINGS.confidence)["excess_gap_mean"]
@@ -204,7 +204,7 @@ def test_an_excess_is_as_uncertain_as_the_few_people_of_one_group_though_they_ha
     scores = np.where(group == 1, 0.6 + 0.01 * random.normal(size=100), 0.8 + 0.1 * random.normal(size=100)).clip(0, 1)
     between, within = (
         measure_pairs(
-            score_pairs(mine_pairs(table, rule), Scores(scores, "binary")), None, 0.1, np.zeros(100), SETTINGS
+            ScoredPairs(mine_pairs(table, rule), Scores(scores, "binary")), None, 0.1, np.zeros(100), SETTINGS
         )
         for rule in (Comparability(), Comparability(sensitive_differs="none"))
     )
@@ -252,7 +252,7 @@ def test_intervals_cover_the_truth_on_planted_data() -> None:
         data = load_dataset("planted", n_rows=400, split_seed=seed, frame="pyarrow")
         table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)
         model = Scores(data.scores(data.train.X), "binary")
-        scored = score_pairs(mine_pairs(table, data.rule), model)
+        scored = ScoredPairs(mine_pairs(table, data.rule), model)
         chosen = AuditSettings(n_resamples=200, seed=seed)
         mean = measure_pairs(scored, None, model.spread, np.zeros(len(table)), chosen)[None].measures["gap_mean"]
         hits += float(mean.low or 0) <= truth <= float(mean.high or 0)
@@ -263,7 +263,7 @@ def test_naive_intervals_that_take_pairs_for_independent_would_not_cover() -> No
     # what the bootstrap over people is for: with shared partners the naive interval is far too narrow
     table, scores = draw_people(np.random.default_rng(1), 300, 4)
     mean = measure_all(table, scores)["gap_mean"]
-    gaps = score_pairs(mine_pairs(table, Comparability()), Scores(scores, "binary")).gaps
+    gaps = ScoredPairs(mine_pairs(table, Comparability()), Scores(scores, "binary")).gaps
     naive = 2 * 1.96 * gaps.std() / np.sqrt(len(gaps))
     assert mean.low is not None
     assert mean.high is not None

@@ -19,7 +19,7 @@ from likewise.auditing._settings import BYTES_PER_PAIR, BYTES_PER_PERSON
 from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs import _gather
 from likewise.auditing.pairs._gather import gather_pairs
-from likewise.auditing.pairs._meter import ScoredPeople, score_pairs
+from likewise.auditing.pairs._meter import ScoredPairs, ScoredPeople
 from likewise.comparable import ComparablePairs, iter_pairs, write_pairs
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
@@ -206,13 +206,13 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
         """Measure a sample alone, and all pairs with the sample for the intervals."""
         settings = AuditSettings(n_resamples=0 if keep is None else 200, n_worst=0, max_pairs=keep or 1, seed=seed)
         if keep is None:
-            scored = score_pairs(mine_pairs(table, Comparability()), scores)
+            scored = ScoredPairs(mine_pairs(table, Comparability()), scores)
             return [measure_pairs(scored, None, 1.0, np.zeros(len(table)), settings)[None].measures]
         people = ScoredPeople.of(table, scores)
         chunks = iter_pairs(table, Comparability())
         found = gather_pairs(chunks, table, people, people.shape(settings), lambda share: None)
         assert found.summary is not None
-        scored = score_pairs(found.pairs, scores)
+        scored = ScoredPairs(found.pairs, scores)
         return [
             measure_pairs(scored, summary, 1.0, np.zeros(len(table)), settings)[None].measures
             for summary in (None, found.summary)
@@ -255,7 +255,7 @@ def test_chunks_that_are_no_batches_of_one_size_are_fine() -> None:
     found = gather_pairs(chunks, table, people, shape, lambda share: None)
     assert found.n_total == len(pairs)
     assert found.summary is not None
-    assert found.summary.totals[0].sum() == pytest.approx(score_pairs(pairs, scores).gaps.sum(), rel=1e-12)
+    assert found.summary.totals[0].sum() == pytest.approx(ScoredPairs(pairs, scores).gaps.sum(), rel=1e-12)
 
 
 def test_a_sampled_audit_looks_at_no_more_pairs_than_asked_and_says_so(

@@ -238,6 +238,35 @@ def test_pairs_kept_by_several_threads_are_those_with_the_lowest_keys(most: int)
     assert max(most_held, default=0) <= 1.3 * most + 200_000
 
 
+@pytest.mark.parametrize("first", [0, 2_048, 2**20 - 500, 2**40])
+def test_keys_may_lie_close_together_anywhere(first: int) -> None:
+    keys = np.random.default_rng(0).permutation(np.arange(first, first + 2_048, dtype=np.uint64))
+    rows, kept = np.arange(2_048, dtype=np.int32), KeptPairs(10, 0)
+    for some in np.split(np.arange(2_048), 8):
+        kept.take(keys[some], rows[some], rows[some])
+    lowest = np.sort(np.argsort(keys)[:10])
+    assert kept.to_columns()["left"].tolist() == kept.to_rows()[0].tolist() == lowest.tolist()
+
+
+def test_of_pairs_with_one_key_the_earlier_rows_are_kept() -> None:
+    kept = KeptPairs(3, 0)
+    kept.take(np.full(7, 2**63, np.uint64), np.arange(7, dtype=np.int32)[::-1], np.full(7, 9, np.int32))
+    assert kept.to_rows()[0].tolist() == [0, 1, 2]
+
+
+def test_nothing_is_left_of_pairs_that_were_cleared_or_of_which_none_is_to_be_kept() -> None:
+    rows = np.arange(500, dtype=np.int32)
+    cleared, none, other = KeptPairs(5, 0), KeptPairs(0, 0), KeptPairs(5, 0)
+    for kept in (cleared, other):
+        kept.add(rows, rows + 1)
+    cleared.clear()
+    none.merge(other)
+    for kept in (cleared, none):
+        assert len(kept.to_columns()["key"]) == len(kept.to_rows()[0]) == 0
+    cleared.add(rows, rows + 1)
+    assert np.array_equal(cleared.to_rows(), other.to_rows())
+
+
 def test_summaries_of_different_shapes_are_not_merged() -> None:
     batch, shape = make_pairs(0)
     other = PairSummary(

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from likewise import Audit, Comparability, Roles, audit
+from likewise.auditing.question import _joining
 from likewise.auditing.question._scores import _threshold_for
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import SchemaError, ScoreError
@@ -368,3 +369,19 @@ def test_a_tensor_with_gradients_is_a_score() -> None:
     labels = (given > 0).astype(int)
     of_tensor = audit(torch.tensor(shares, requires_grad=True), people, labels, **how)
     assert measured(of_tensor) == measured(audit(shares, people, labels, **how))
+
+
+@pytest.mark.parametrize("few", [0, 100_000])
+def test_scores_are_ranked_as_they_are_joined(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_joining, "FEW", few)
+    random = np.random.default_rng(0)
+    scores = random.integers(-3, 40, 2_000) / 7
+    scores += scores * random.integers(0, 3, 2_000) * 1e-13
+    scores[:2] = -0.0
+    joined, levels = _joining.join_rounded(scores)
+    assert joined == pytest.approx(scores, rel=1e-12)
+    assert not np.signbit(joined[joined == 0]).any()
+    distinct, ranks = np.unique(joined, return_inverse=True)
+    assert len(distinct) == 43
+    assert levels.of_rows.tolist() == ranks.tolist()
+    assert levels.count().tolist() == np.bincount(ranks).tolist()

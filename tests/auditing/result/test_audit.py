@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,15 @@ def test_the_order_of_the_rows_changes_no_number(planted: PlantedDataset, how: d
         assert other[name].value == (None if measure.value is None else pytest.approx(measure.value, abs=1e-12)), name
     place = np.argsort(order)
     assert other.person_gaps[place] == pytest.approx(one.person_gaps, nan_ok=True)
+
+
+def test_an_audit_of_all_pairs_can_be_copied(planted: PlantedDataset, how: dict[str, Any]) -> None:
+    found = audit(planted.scores, **how | {"n_resamples": 0, "max_pairs": 50})
+    assert found.summary is not None
+    for copied in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert copied.to_dict() == found.to_dict()
+        assert copied.summary is not None
+        assert len(copied.summary.kept.to_columns()["key"]) == 0  # they are among its pairs
 
 
 def test_one_seed_gives_the_same_record_and_another_other_intervals(

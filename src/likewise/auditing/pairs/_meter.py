@@ -201,13 +201,6 @@ class ScoredPairs:
         return known
 
 
-def score_pairs(pairs: ComparablePairs, scores: Scores) -> ScoredPairs:
-    """Measure each pair, without signs."""
-    scored = ScoredPairs(pairs, scores)
-    scored.measure()
-    return scored
-
-
 class _Found(NamedTuple):
     """What is measured of each pair, and what it takes to know of people."""
 

@@ -28,8 +28,10 @@ MOST_BEYOND: Final = 4  # of the pairs to keep, one more for so many may be ther
 # keys are counted in bins a 256th or less as wide as a key is large: by the leading bits of the key as a float
 EXACT: Final = np.uint64(2**64 - 2**11)  # bits of a key that a float has room for
 KEY_BITS: Final = 44
-BEFORE_BINS: Final = (((1023 + 11) << 52) >> KEY_BITS) - 1  # the first bin has all keys without any of these bits
-N_BINS: Final = (53 << 52 >> KEY_BITS) + 1
+FIRST_BITS: Final = 20  # the first bin has all keys of so many: leaving out bits would move lower ones to other bins
+BEFORE_BINS: Final = (((1023 + FIRST_BITS) << 52) >> KEY_BITS) - 1
+N_BINS: Final = ((64 - FIRST_BITS) << 52 >> KEY_BITS) + 1
+RECKONED_AFTER: Final = 256  # as much of the pairs to keep are counted before the cutoff is reckoned again
 Columns = dict[str, NDArray[Any]]
 KeyedPairs = tuple[Keys, NDArray[np.int32], NDArray[np.int32]]  # keys, left, right
 
@@ -127,10 +129,22 @@ class KeptPairs:
 
     def __init__(self, most: int, seed: int) -> None:
         self.most, self.seed = most, seed
+        self._may_count = Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Let go of all pairs."""
         self._parts: deque[_Part] = deque()
         self._n = 0  # pairs in all parts, and in those that a thread has taken out to drop some
-        self._counts, self._may_count = np.zeros(N_BINS, np.int64), Lock()
+        self._counts, self._n_new = np.zeros(N_BINS, np.int64), 0  # new since the cutoff was reckoned
         self._cutoff = SEEDS - 1  # no key beyond it is among the lowest
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_may_count"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._may_count = Lock()  # which cannot be copied
 
     @property
     def cutoff(self) -> int:
@@ -139,7 +153,7 @@ class KeptPairs:
 
     def add(self, left: Rows, right: Rows) -> None:
         """Keep those whose keys are low enough."""
-        if self.most:
+        if self.most:  # hashing takes long
             self.take(pair_keys(left, right, self.seed), left.astype(np.int32), right.astype(np.int32))
 
     def merge(self, other: KeptPairs) -> None:
@@ -147,12 +161,10 @@ class KeptPairs:
         for part in tuple(other._parts):
             self.take(*part.pairs)
 
-    def clear(self) -> None:
-        """Let go of all pairs."""
-        self._parts.clear()
-
     def take(self, keys: Keys, left: NDArray[np.int32], right: NDArray[np.int32]) -> None:
         """Copy the pairs that are low enough, given their keys, and drop others that are not any more."""
+        if not self.most:
+            return
         counts = np.zeros(N_BINS, np.int64)
         _count_keys(keys, counts)
         self._note(len(keys), counts)
@@ -198,8 +210,10 @@ class KeptPairs:
             self._n += n_more
             if counts is not None:
                 self._counts += counts
-                last = int(np.searchsorted(np.cumsum(self._counts), max(self.most, 1)))
-                self._cutoff = min(_first_key(last + 1), SEEDS) - 1
+                self._n_new += n_more
+            if self._n_new * RECKONED_AFTER > self.most:
+                last = int(np.searchsorted(np.cumsum(self._counts), self.most))
+                self._cutoff, self._n_new = min(_first_key(last + 1), SEEDS) - 1, 0
 
     def _take_out(self) -> list[_Part]:
         """Take out a few parts to drop what is too high of them; the first that may have none ends it."""
@@ -219,7 +233,7 @@ class KeptPairs:
     def _find_last(self) -> tuple[np.uint64, list[int]]:
         """Return the highest key of the lowest pairs, and how many each part has up to it."""
         parts, ends = [*self._parts], np.cumsum(self._counts)
-        if ends[-1] <= self.most:
+        if ends[-1] <= self.most or not parts:
             return np.uint64(SEEDS - 1), [*map(len, parts)]
         bin_of_last = int(np.searchsorted(ends, self.most))
         first, last = np.uint64(_first_key(bin_of_last)), np.uint64(_first_key(bin_of_last + 1) - 1)

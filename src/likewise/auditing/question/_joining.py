@@ -32,9 +32,8 @@ class RankedScores:
 
 def join_rounded(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Levels]:
     """Make scores equal that differ by rounding, which would part equal people at a threshold; also rank them."""
-    joined = np.array(values, order="C")  # of a column, each thread that takes some would copy all
+    joined = np.add(values, 0.0, order="C")  # of a column, each thread that takes some would copy all; -0 is 0
     ranks, distinct, below = rank_and_count(joined) if len(joined) > FEW else (*rank_numbers(joined), None)
-    zeros = np.flatnonzero(joined == 0) if 0.0 in distinct[np.searchsorted(distinct, 0.0) :][:1] else None
     n_levels = len(distinct)
     if _join_near(distinct, joined):
         joined = take_rows(distinct, ranks)
@@ -44,8 +43,6 @@ def join_rounded(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Leve
             int(np.count_nonzero(is_new)),
         )
         below = None if below is None else below[np.append(is_new, True)]
-    if zeros is not None:
-        joined[zeros] = values[zeros[-1]]  # 0 may be -0
     return joined, Levels(ranks.astype(np.int32, copy=False), n_levels, below)
 
 

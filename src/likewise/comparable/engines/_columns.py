@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._codes import look_up
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import rank_and_count
 from likewise._threads import beside, cut_rows, share_rows, share_work, threads_for
@@ -114,13 +115,6 @@ def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray
     for i, n in enumerate(n_found):
         below[1:][rank_of[i]] += counts[i, :n]
     return ranks, values, np.cumsum(below, dtype=np.int32)
-
-
-@compiled
-def look_up(numbers: Any, codes: Any, found: Any) -> None:
-    """Write the number of each code."""
-    for row in range(len(codes)):
-        found[row] = numbers[codes[row]]
 
 
 @compiled

@@ -8,10 +8,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._codes import look_up
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise._ranking import part_by_range, sort_rows
 from likewise._threads import cut_rows, share_rows, share_work, take_rows, threads_for
-from likewise.comparable.engines._columns import look_up, mix
+from likewise.comparable.engines._columns import mix
 from likewise.comparable.engines.memory._buckets import Common, Plan
 from likewise.comparable.engines.memory._packing import PackedTable, Words, sort_by_rank, take_words
 
@@ -381,7 +382,7 @@ def _lay_many(
     order, of_combination = np.empty(len(places), np.int32), np.empty(len(places), np.int32)
 
     def lay(part: slice) -> None:
-        _lay_nodes(indexed, order_by, combination, places[part], order[part], of_combination[part])
+        _lay_places(indexed, order_by, combination, places[part], order[part], of_combination[part])
 
     share_rows(lay, len(places))
     number = np.arange(n_buckets, dtype=np.int32)
@@ -399,7 +400,7 @@ def _lay_many(
 
 
 @compiled
-def _lay_nodes(indexed: Any, order_by: Any, combination: Any, places: Any, order: Any, of_combination: Any) -> None:
+def _lay_places(indexed: Any, order_by: Any, combination: Any, places: Any, order: Any, of_combination: Any) -> None:
     """Write the nodes at some places, and their combinations."""
     for k in range(len(places)):
         position = order_by[places[k]] if len(order_by) else places[k]
