@@ -53,7 +53,6 @@ LEAST: Final = 64_000_000  # what a search may take in any case
 A_THREAD: Final = 4_000_000
 FEWEST_PAIRS: Final = 1 << 12
 MANY_THREADS: Final = 4  # fewer are busy with one index at a time, which takes less memory
-MOST_AHEAD: Final = 2  # indexes that are built while another is gone through
 # bytes
 IN_ANSWER: Final = 16  # of a pair that is found, copied and named
 IN_LIST: Final = 12  # of a pair while all are put in order
@@ -114,7 +113,7 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
         most_signatures=max(n_places // max(n_nodes, 1), 1),
         most_placed=for_index // (of_placed * max(n_nodes, 1)),
         n_threads=n_threads,
-        n_ahead=max(min(for_index // max(placed_index, 1) - 1, MOST_AHEAD), 0) if n_threads >= MANY_THREADS else 0,
+        n_ahead=int(n_threads >= MANY_THREADS and 2 * placed_index <= for_index),
         n_heavy=max(quarter // max(heavy, 1), 1),
         chunk=min(max(quarter // (IN_ANSWER * n_in_flight), FEWEST_PAIRS), CHUNK),
         looked_up=min(quarter // (OF_RUN * n_threads), MOST_LOOKED_UP),
