@@ -213,12 +213,14 @@ def test_nothing_is_waited_for_that_is_made_ahead_for_nobody() -> None:
 
 def test_an_interrupt_is_raised_whatever_helpers_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_threads, "n_cores", lambda: 2)
-    has_failed = threading.Event()
+    has_begun, has_failed = threading.Event(), threading.Event()
 
     def fail(part: int) -> None:
         if threading.current_thread() is threading.main_thread():
+            has_begun.set()
             assert has_failed.wait(30)
             raise KeyboardInterrupt
+        assert has_begun.wait(30)  # or nothing would be left for the thread that is interrupted
         has_failed.set()
         raise ValueError
 
