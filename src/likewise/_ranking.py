@@ -75,7 +75,7 @@ def _find_keys(values: NDArray[Any]) -> tuple[NDArray[np.uint64], np.uint64, int
 def sort_keys(keys: Keys, lowest: Any, n_bits: int, room: Keys | None = None) -> tuple[Keys, NDArray[np.int32]]:
     """Sort whole numbers that span so many bits: the numbers in order, and their rows; equals keep their order.
 
-    Each thread counts and moves the digits of some numbers. They are overwritten, unless there is other room.
+    Each thread counts and moves the digits of some numbers. Keys are overwritten, unless there is other room.
     """
     room = keys if room is None else room
     if n_bits > SHORT:

@@ -248,9 +248,8 @@ class PairSearch:
 
         for counted in self._visit_joined(count) if self._within else self._visit_partners(count):
             tally += counted
-        if (
-            packed.is_grouped and self._within and self.rule.sensitive == NONE
-        ):  # equal rows are comparable to each other
+        # equal rows are comparable to each other
+        if packed.is_grouped and self._within and self.rule.sensitive == NONE:
             np.add.at(tally, (packed.labels, combination, combination), weights * (weights - 1) // 2)
         return tally
 
