@@ -58,9 +58,10 @@ def _overview(tables: Record) -> str:
     return _markdown(["table", "rows", "pairs", "likewise", "likewise, DuckDB engine", *rivals[1:]], rows)
 
 
-MEMORY_WORDS = """Pairs are eight bytes, two row numbers. *Writing* them fills two new columns of that length in
-compiled code, *copying* reads and writes those that were found; neither finds anything. The group form is the search
-among distinct rows without the writing. Where listing takes many times as long as writing, memory does not bound it.
+MEMORY_WORDS = """Pairs are eight bytes, two row numbers. *Writing* them fills two columns of that length in compiled
+code, *copying* reads and writes those that were found; neither finds anything. Both ask for one block of memory, as
+listing does, and reuse its pages from call to call. The group form is the search among distinct rows without the
+writing. Where listing takes many times as long as writing, memory does not bound it.
 
 """
 

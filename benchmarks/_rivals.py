@@ -61,7 +61,10 @@ def prepare_kd_tree_count(table: CodedTable, rule: Comparability) -> Callable[[]
 
 
 def prepare_writing(table: CodedTable, rule: Comparability) -> Callable[[], int]:
-    """Write two columns of row numbers as long as the list of pairs, in compiled code, into new memory."""
+    """Write two columns of row numbers as long as the list of pairs, in compiled code.
+
+    Both are in one block of memory, as ours are: the C library keeps its pages from call to call, not those of two.
+    """
     from numba import njit
 
     n_pairs = count_pairs(table, rule).total
@@ -73,7 +76,7 @@ def prepare_writing(table: CodedTable, rule: Comparability) -> Callable[[], int]
             right[place] = place
 
     def find() -> int:
-        left, right = (np.empty(n_pairs, np.int32) for _ in range(2))
+        left, right = np.empty((2, n_pairs), np.int32)
         write(left, right)
         return len(left)
 
@@ -84,10 +87,10 @@ def prepare_writing(table: CodedTable, rule: Comparability) -> Callable[[], int]
 def prepare_copying(table: CodedTable, rule: Comparability) -> Callable[[], int]:
     """Copy the two columns of pairs that are there already: NumPy's own speed of reading and writing."""
     pairs = mine_pairs(table, rule)
+    columns = np.stack([pairs.left, pairs.right])
 
     def find() -> int:
-        left, right = pairs.left.copy(), pairs.right.copy()
-        return len(left) if len(left) == len(right) else -1
+        return columns.copy().shape[1]
 
     return find
 

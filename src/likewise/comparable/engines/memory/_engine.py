@@ -20,7 +20,7 @@ from likewise.comparable.engines._problem import (
     join_chunks,
     take_parts,
 )
-from likewise.comparable.engines.memory._ordering import add_counts, order_pairs, order_rights
+from likewise.comparable.engines.memory._ordering import add_counts, order_pairs, order_rights, sort_segments
 from likewise.comparable.engines.memory._packing import PackedTable, pack, pack_distinct, sort_by_rank
 from likewise.comparable.engines.memory._queries import Answer, PairSearch, check_packing
 from likewise.comparable.engines.memory._random_pairs import Drawn, draw_pairs
@@ -211,6 +211,8 @@ def _write_pairs(
         take_later(groups.group_of, *lists[:2], rows, counts, left, right)
     else:
         gather_rows(groups, rows, left, right)
+        ends = np.cumsum(counts)
+        sort_segments(ends - counts, ends, right)
     return left, right
 
 
@@ -325,19 +327,18 @@ def take_later(group_of: Any, starts: Any, lists: Any, rows: Any, counts: Any, l
 
 @compiled_with_arrays
 def gather_rows(groups: Any, rows: Any, left: Any, right: Any) -> None:
-    """Write out the pairs of some rows, each put together from the members of its partner groups and sorted."""
+    """Write out the pairs of some rows, each put together from the members of its partner groups, in no order."""
     members, member_start = groups.members, groups.member_start
     partner_start, partners = groups.partner_start, groups.partners
     at = 0
     for k in range(len(rows)):
-        group, start = groups.group_of[rows[k]], at
+        group = groups.group_of[rows[k]]
         for p in range(partner_start[group], partner_start[group + 1]):
             for m in range(member_start[partners[p] + 1] - 1, member_start[partners[p]] - 1, -1):
                 if groups.is_within and members[m] <= rows[k]:
                     break
                 left[at], right[at] = rows[k], members[m]
                 at += 1
-        right[start:at].sort()
 
 
 @compiled_with_arrays

@@ -295,15 +295,17 @@ def _write_fields(
     words: Words, columns: list[NDArray[np.int32]], where: list[tuple[int, int]], lowest: list[int] | None = None
 ) -> None:
     """Write codes into a word and from a bit on, counted from the lowest of each column where these are given."""
-    nothing, lowest = np.empty(0, np.int32), [0] * len(columns) if lowest is None else lowest
+    lowest = [0] * len(columns) if lowest is None else lowest
     fields = [*zip(columns, where, lowest, strict=True)]
-    bunches = [fields[first : first + AT_ONCE] for first in range(0, len(fields), AT_ONCE)]
+    # those of a kind together: a kernel is compiled anew for columns of another
+    kinds = [[field for field in fields if field[0].flags.c_contiguous is is_dense] for is_dense in (True, False)]
+    bunches = [some[first : first + AT_ONCE] for some in kinds for first in range(0, len(some), AT_ONCE)]
     places = [np.array([(*there, low) for _, there, low in bunch], np.int64) for bunch in bunches]
 
     def write(rows: slice) -> None:
         for bunch, there in zip(bunches, places, strict=True):
-            codes = [column[rows] for column, _, _ in bunch] + [nothing] * (AT_ONCE - len(bunch))
-            _write_some(words[rows], *codes, there)
+            codes = [column[rows] for column, _, _ in bunch]
+            _write_some(words[rows], *codes, *codes[:1] * (AT_ONCE - len(bunch)), there)
 
     share_rows(write, len(words))
 
@@ -380,11 +382,11 @@ def _write_some(words: Any, one: Any, two: Any, three: Any, four: Any, where: An
     """Write a few columns of codes at a time, given the word, first bit and lowest code of each."""
     for row in range(len(words)):
         words[row, where[0, 0]] |= np.uint64(one[row] - where[0, 2]) << np.uint64(where[0, 1])
-        if len(two):
+        if len(where) > 1:
             words[row, where[1, 0]] |= np.uint64(two[row] - where[1, 2]) << np.uint64(where[1, 1])
-        if len(three):
+        if len(where) > 2:
             words[row, where[2, 0]] |= np.uint64(three[row] - where[2, 2]) << np.uint64(where[2, 1])
-        if len(four):
+        if len(where) > 3:
             words[row, where[3, 0]] |= np.uint64(four[row] - where[3, 2]) << np.uint64(where[3, 1])
 
 
