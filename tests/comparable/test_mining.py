@@ -57,6 +57,13 @@ def test_rows_of_a_group_are_equal_in_everything_that_is_compared(rule: Comparab
         assert len(np.unique(rows[groups.group_of == group], axis=0)) == 1
 
 
+@pytest.mark.parametrize("unknown", [-1, 3])
+def test_pairs_of_groups_that_nobody_is_in_are_refused(unknown: int) -> None:
+    groups = replace(group_pairs(crowd(3), Comparability()), right=np.array([1, unknown, 2], np.int32))
+    with pytest.raises(IndexError, match="groups that no row is in"):
+        _ = groups.n_total
+
+
 def test_pairs_of_groups_that_do_not_fit_are_refused() -> None:
     assert len(group_pairs(crowd(10), Comparability(), memory_limit=45 * 8)) == 45
     with pytest.raises(TooManyPairs, match="pairs of groups of equal rows take more than"):

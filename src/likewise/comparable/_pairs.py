@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._compiling import compiled
 from likewise.schema import CodedTable
 
 Rows = NDArray[np.int32]
@@ -120,15 +121,26 @@ class GroupedPairs:
     @property
     def n_pairs(self) -> NDArray[np.int64]:
         """How many pairs of rows each pair of groups stands for."""
-        sizes = self.sizes
-        left, right = sizes[self.left], sizes[self.right]
-        n_pairs: NDArray[np.int64] = np.where(self.left == self.right, left * (left - 1) >> 1, left * right)
+        n_pairs = np.empty(len(self), np.int64)
+        if not _multiply_sizes(self.sizes, self.left, self.right, n_pairs):
+            raise IndexError("left and right name groups that no row is in; number them as group_of does.")
         return n_pairs
 
     @property
     def n_total(self) -> int:
         """How many pairs of rows there are in all."""
         return int(self.n_pairs.sum())
+
+
+@compiled
+def _multiply_sizes(sizes: Any, left: Any, right: Any, n_pairs: Any) -> Any:
+    """Write how many pairs of rows each pair of groups stands for; False, if a group is unknown."""
+    for k in range(len(n_pairs)):
+        if not (0 <= left[k] < len(sizes) and 0 <= right[k] < len(sizes)):
+            return False
+        a, b = sizes[left[k]], sizes[right[k]]
+        n_pairs[k] = a * (a - 1) >> 1 if left[k] == right[k] else a * b
+    return True
 
 
 @dataclass(frozen=True, slots=True)
