@@ -271,20 +271,44 @@ def _is_far(low: Any, high: Any, limit: Any, is_ratio: Any) -> Any:
 
 @compiled
 def _find_lowest(values: Any, limit: Any, is_ratio: Any, first: Any, lowest: Any) -> None:
-    """Find the lowest value near each of some, from the first on; all values are ascending."""
-    start, too_low = first, -1
-    while start - too_low > 1:
-        middle = (start + too_low) // 2
-        if _is_far(values[middle], values[first], limit, is_ratio):
+    """Find the lowest value near each of some, from the first on; all values are ascending.
+
+    Both halves in turns: a step of either has to wait for values that the one before it named.
+    """
+    middle, end = np.uint64(len(lowest) // 2), np.uint64(len(lowest))
+    i, j = ZERO, middle
+    low = _find_one_lowest(values, limit, is_ratio, first)
+    other_low = _find_one_lowest(values, limit, is_ratio, min(first + len(lowest) // 2, len(values) - 1))
+    some = values[first:]
+    while i < middle and j < end:  # a low one or the one above goes on, without a branch that cannot be foretold
+        is_far = np.uint64(_is_far(values[low], some[i], limit, is_ratio))
+        other_is_far = np.uint64(_is_far(values[other_low], some[j], limit, is_ratio))
+        lowest[i], lowest[j] = low, other_low
+        low, other_low = low + is_far, other_low + other_is_far
+        i, j = i + ONE - is_far, j + ONE - other_is_far
+    _go_on(values, limit, is_ratio, some, lowest, low, i, middle)
+    _go_on(values, limit, is_ratio, some, lowest, other_low, j, end)
+
+
+@compiled
+def _find_one_lowest(values: Any, limit: Any, is_ratio: Any, place: Any) -> Any:
+    too_low, lowest = -1, place
+    while lowest - too_low > 1:
+        middle = (lowest + too_low) // 2
+        if _is_far(values[middle], values[place], limit, is_ratio):
             too_low = middle
         else:
-            start = middle
-    low, high, end = np.uint64(start), np.uint64(first), np.uint64(first + len(lowest))
-    while high < end:  # one or the other goes on, without a branch that cannot be foretold
-        is_far = np.uint64(_is_far(values[low], values[high], limit, is_ratio))
-        lowest[high - np.uint64(first)] = low
+            lowest = middle
+    return np.uint64(lowest)
+
+
+@compiled
+def _go_on(values: Any, limit: Any, is_ratio: Any, some: Any, lowest: Any, low: Any, i: Any, end: Any) -> None:
+    while i < end:
+        is_far = np.uint64(_is_far(values[low], some[i], limit, is_ratio))
+        lowest[i] = low
         low += is_far
-        high += ONE - is_far
+        i += ONE - is_far
 
 
 @compiled

@@ -75,7 +75,7 @@ class MemoryEngine(Engine):
         search = self._ungrouped
         for name in ("_search", "_ungrouped"):  # what is asked later has to be searched anew
             self.__dict__.pop(name, None)
-        return search.visit(start(search.packed.rows_of_nodes()))
+        return search.visit(start(search.packed.rows))
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
         """Return all pairs in order, or None if there are more than ``most``, or than fit beside the search."""
@@ -124,7 +124,7 @@ class MemoryEngine(Engine):
         n_labels, n_combinations = int(problem.labels.max(initial=-1)) + 1, len(problem.combinations)
         if n_labels * n_combinations**2 > self._search.budget.tallied:
             return super().counts()
-        tally = self._search.tally((n_labels, n_combinations, n_combinations))
+        tally = self._search.tally(problem.labels, (n_labels, n_combinations, n_combinations))
         where = np.argwhere(tally)
         return np.column_stack([where, tally[tuple(where.T)]])
 

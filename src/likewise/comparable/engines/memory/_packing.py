@@ -32,7 +32,8 @@ WORD_BITS: Final = 64
 HALF: Final = np.uint64(32)
 LOW: Final = np.uint64(0xFFFFFFFF)
 SIDE: Final = np.uint64(1)  # the lowest bit of a head, while rows are merged: of the right table
-HEAD: Final = ((0, 32), (0, 1))  # where a combination is, and the key while rows are merged: word, first bit
+KEY_BIT: Final = np.uint64(1)  # of a head, from which on it holds the key while rows are merged
+HEAD: Final = ((0, 32), (0, int(KEY_BIT)))  # where a combination and the key are: word, first bit
 BLOCK: Final = 1024  # nodes whose words stay in the nearest cache
 AT_ONCE: Final = 4  # columns that are written in one pass over the words
 MANY: Final = 1 << 16  # rows that do not stay in the cache while they are put in order by counting
@@ -71,7 +72,7 @@ class PackedTable:
 
     nodes: Nodes
     fields: list[tuple[int, np.uint64]]  # of each discrete column: its word, and the mask of its field there
-    labels: NDArray[np.int32]  # of each node
+    rows: NDArray[np.int32]  # of each node: the first row that it stands for
     node_of: NDArray[np.int32]  # of each row
     is_grouped: bool  # whether equal rows share a node; a node's name is then its number, else its row
     n_left: int  # rows of the left table
@@ -100,12 +101,6 @@ class PackedTable:
             lambda part: _read_combination(self.nodes.words[part], combination[part]), self.n_nodes, is_light=True
         )
         return combination
-
-    def rows_of_nodes(self) -> NDArray[np.int32]:
-        """The row of each node, where each has one of its own."""
-        rows = np.empty(self.n_nodes, np.int32)
-        share_rows(lambda part: _read_names(self.nodes.words[part], rows[part]), self.n_nodes)
-        return rows
 
     @property
     def n_near(self) -> int:
@@ -136,12 +131,6 @@ class PackedTable:
 def _read_combination(words: Any, combination: Any) -> None:
     for node in range(len(words)):
         combination[node] = words[node, 0] >> HALF
-
-
-@compiled
-def _read_names(words: Any, names: Any) -> None:
-    for node in range(len(words)):
-        names[node] = words[node, 0] & LOW
 
 
 @compiled
@@ -179,17 +168,16 @@ def pack(
         highest=join_arrays([column.highest for column in near], np.int32),
         guard=layout_near.guard,
     )
-    del near, codes
+    del near, codes, key
     group_of, firsts, is_grouped = _merge_rows(problem, words, group_below)
     rows, position, sweep = _number_along_sweep(words, reach, firsts)
     nodes = _Laid(
         words=np.empty((len(rows), words.shape[1] + layout_near.n_words), np.uint64),
         window=np.empty((len(rows), 2), np.int32),
         key=np.empty(len(rows), np.int32),
-        labels=np.empty(len(rows), np.int32),
     )
-    columns, names = (words, key, problem.labels), (is_grouped, n_rows if is_grouped else problem.n_left)
-    share_rows(lambda part: _lay_nodes(columns, rows, part.start, part.stop, reach, sweep, names, nodes), len(rows))
+    names = is_grouped, n_rows if is_grouped else problem.n_left
+    share_rows(lambda part: _lay_nodes(words, rows, part.start, part.stop, reach, sweep, names, nodes), len(rows))
     masks = layout_discrete.mask << layout_discrete.shift
     return PackedTable(
         nodes=Nodes(
@@ -202,7 +190,7 @@ def pack(
             combinations=problem.combinations,
         ),
         fields=[(int(word), mask) for word, mask in zip(layout_discrete.word, masks, strict=True)],
-        labels=nodes.labels,
+        rows=rows,
         node_of=take_rows(position, group_of) if is_grouped else position,
         is_grouped=is_grouped,
         n_left=problem.n_left,
@@ -330,22 +318,21 @@ class _Laid(NamedTuple):
     words: Words
     window: NDArray[np.int32]
     key: NDArray[np.int32]
-    labels: NDArray[np.int32]
 
 
 @compiled
-def _lay_nodes(columns: Any, rows: Any, start: Any, stop: Any, near: Any, sweep: Any, names: Any, nodes: Any) -> None:
+def _lay_nodes(words: Any, rows: Any, start: Any, stop: Any, near: Any, sweep: Any, names: Any, nodes: Any) -> None:
     """Write the words of some nodes, with the lowest ranks near theirs, their names, and the first and last one near.
 
     A node's name is its number, or its row, of each table counted from 0.
     """
-    (words, key, labels), (is_numbered, n_left) = columns, names
+    is_numbered, n_left = names
     n_near, n_before = len(near.guard), words.shape[1]
     for node in range(start, stop):  # apart from what depends on it, so that many rows are on their way at a time
         row = rows[node]
         for k in range(n_before):
             nodes.words[node, k] = words[row, k]
-        nodes.key[node], nodes.labels[node] = key[row], labels[row]
+        nodes.key[node] = (words[row, 0] & LOW) >> KEY_BIT
         name = node if is_numbered else np.int64(row)
         name -= n_left if name >= n_left else 0
         nodes.words[node, 0] = nodes.words[node, 0] & ~LOW | np.uint64(name)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from likewise._checks import parameter
 from likewise._memory import give_memory_back, n_cores
-from likewise._threads import beside, make_ahead
+from likewise._threads import beside, make_ahead, take_rows
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._columns import spans_of
 from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, take_parts
@@ -166,7 +166,7 @@ def _packed_bytes(packed: PackedTable) -> int:
         nodes.window,
         nodes.near.lowest,
         nodes.near.highest,
-        packed.labels,
+        packed.rows,
         packed.node_of,
     )
     return sum(array.nbytes for array in arrays)
@@ -176,7 +176,7 @@ def _keep_for_indexes(packed: PackedTable) -> PackedTable:
     """Keep what it takes to build indexes and to go through them: no way back to rows, no ranks."""
     near, nobody = packed.nodes.near, np.empty(0, np.int32)
     nodes = packed.nodes._replace(near=near._replace(lowest=nobody, highest=nobody))
-    return replace(packed, nodes=nodes, labels=nobody, node_of=nobody)
+    return replace(packed, nodes=nodes, rows=nobody, node_of=nobody)
 
 
 class PairSearch:
@@ -232,10 +232,11 @@ class PairSearch:
                 counts[part] += n_found
         return counts
 
-    def tally(self, shape: tuple[int, int, int]) -> NDArray[np.int64]:
-        """Count signature after signature: only one index is in memory at a time, and no pair."""
+    def tally(self, labels: NDArray[np.int32], shape: tuple[int, int, int]) -> NDArray[np.int64]:
+        """Count by the labels of rows, signature after signature: one index is in memory at a time, and no pair."""
         packed = self.packed
-        combination, weights = packed.combination, np.empty(0, np.int64)
+        labels, combination = take_rows(labels, packed.rows), packed.combination
+        weights = np.empty(0, np.int64)
         if packed.is_grouped:
             weights = np.bincount(packed.node_of, minlength=packed.n_nodes)
         tally = np.zeros(shape, np.int64)
@@ -243,14 +244,14 @@ class PairSearch:
         def count(firsts: Nodes, counts: NDArray[np.int64], seconds: Nodes) -> NDArray[np.int64]:
             counted = np.zeros(shape, np.int64)
             pairs = firsts, counts, seconds, not self._within
-            tally_pairs(combination, packed.labels, weights, *pairs, counted)
+            tally_pairs(combination, labels, weights, *pairs, counted)
             return counted
 
         for counted in self._visit_joined(count) if self._within else self._visit_partners(count):
             tally += counted
         # equal rows are comparable to each other
         if packed.is_grouped and self._within and self.rule.sensitive == NONE:
-            np.add.at(tally, (packed.labels, combination, combination), weights * (weights - 1) // 2)
+            np.add.at(tally, (labels, combination, combination), weights * (weights - 1) // 2)
         return tally
 
     def _visit_joined(self, visit: Callable[..., Found]) -> Iterator[Found]:
