@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._codes import number_together
-from likewise._threads import share_calls, threads_for
+from likewise._threads import cut_rows, share_calls
 from likewise.comparable._limits import Nearness
 from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, SensitiveDiffers
@@ -239,10 +239,14 @@ def _missing(tables: list[CodedTable]) -> list[NDArray[np.bool_]]:
     """Flag missing values and ranks, column by column; of a kind that has none, nothing."""
     flags: list[NDArray[np.bool_]] = []
     for kind, missing in (("continuous", MISSING_VALUE), ("ordinal", MISSING_RANK)):
-        columns = [column for table in tables for column in getattr(table, kind).T]
-        # the least number of a column tells sooner: hardly any is that far out
-        calls = {i: partial(np.min, column, initial=0) for i, column in enumerate(columns)}
-        least = share_calls(calls, n_threads=threads_for(len(tables[0])))
-        if any(low <= missing and (columns[i] == missing).any() for i, low in least.items()):
-            flags.extend(np.concatenate([getattr(table, kind) == missing for table in tables]).T)
+        arrays = [getattr(table, kind) for table in tables]
+        # the least number of all tells soonest: hardly any is that far out
+        if any(_find_least(array) <= missing for array in arrays):
+            flags.extend(np.concatenate([array == missing for array in arrays]).T)
     return flags
+
+
+def _find_least(array: NDArray[Any]) -> Any:
+    """Return the least number, or 0 if none is below."""
+    calls = {i: partial(np.min, array[part], initial=0) for i, part in enumerate(cut_rows(len(array), is_light=True))}
+    return min(share_calls(calls).values())
