@@ -9,13 +9,17 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise.comparable._pairs import Rows
+from likewise.comparable.engines._columns import HALF
 from likewise.comparable.engines._problem import join_chunks
 
 FEW: Final = 1 << 19  # pairs, of which two orders stay in the cache
-SHORT: Final = 24  # numbers that are sorted before digits would be counted
+MOST_SHORT: Final = 1 << 32  # pairs whose places are counted in four bytes
+SHORT: Final = 48  # numbers of which all are compared with all before digits would be counted
 SORTED_AT_ONCE: Final = 1 << 15  # numbers of several segments, which fit into the cache; a longer one goes by itself
 DIGIT_BITS: Final = 11
 N_DIGITS: Final = 1 << DIGIT_BITS
+LAST_DIGIT: Final = np.uint32(N_DIGITS - 1)
+ONE: Final = np.uint32(1)
 
 
 def order_pairs(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
@@ -25,7 +29,8 @@ def order_pairs(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows
         lefts, rights, by_right = (np.empty(n_pairs, np.int32) for _ in range(3))
         _order_few(*join_chunks(parts), np.zeros((2, n_rows), np.int32), lefts, rights, by_right)
         return lefts, rights
-    return _order_many(parts, n_rows)
+    counts, rights = order_rights(parts, n_rows)
+    return np.repeat(np.arange(n_rows, dtype=np.int32), counts), rights
 
 
 @compiled
@@ -54,35 +59,25 @@ def _order_few(left: Any, right: Any, starts: Any, lefts: Any, rights: Any, by_r
         start = end
 
 
-def _order_many(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows]:
-    """Put pairs, too many for the cache, where their left row has room; then sort those of one row after the other."""
-    starts = np.zeros(n_rows + 1, np.int64)
+def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[np.int64], Rows]:
+    """Put the right rows of pairs in order, emptying the list of parts; also count those of each left row.
+
+    They are put where their left row has room, and those of one row sorted after those of the other.
+    """
+    n_pairs = sum(len(left) for left, _ in parts)
+    starts = np.zeros(n_left + 1, np.uint32 if n_pairs < MOST_SHORT else np.uint64)  # short ones stay in the cache
     for left, _ in parts:
         add_counts(starts[1:], left)
     _sum_up(starts)
-    lefts, rights = (np.empty(int(starts[-1]), np.int32) for _ in range(2))
+    rights = np.empty(n_pairs, np.int32)
     filled = starts[:-1].copy()
     while parts:
         _scatter(*parts.pop(), filled, rights)
-    is_long = np.zeros(n_rows, np.bool_)
-    _sort_short(starts, lefts, rights, is_long)
+    is_long = np.zeros(n_left, np.bool_)
+    _sort_short(starts, rights, is_long, np.empty(SHORT, np.uint64))
     if is_long.any():
-        sort_segments(starts[:-1][is_long], starts[1:][is_long], rights)
-    return lefts, rights
-
-
-def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[np.int64], Rows]:
-    """Put the right rows of pairs in order, emptying the list of parts; also count those of each left row."""
-    counts = np.zeros(n_left, np.int64)
-    for left, _ in parts:
-        add_counts(counts, left)
-    ends = np.cumsum(counts)
-    rights = np.empty(int(counts.sum()), np.int32)
-    filled = ends - counts
-    while parts:
-        _scatter(*parts.pop(), filled, rights)
-    sort_segments(ends - counts, ends, rights)
-    return counts, rights
+        sort_segments(*(some[is_long].astype(np.int64) for some in (starts[:-1], starts[1:])), rights)
+    return np.diff(starts).astype(np.int64), rights
 
 
 @compiled
@@ -92,33 +87,40 @@ def _sum_up(counts: Any) -> None:
 
 
 @compiled
-def _sort_short(starts: Any, lefts: Any, rights: Any, is_long: Any) -> None:
-    """Write the left row of each pair, and sort the right ones of each row but of those with many."""
+def _sort_short(starts: Any, rights: Any, is_long: Any, some: Any) -> None:
+    """Sort the right rows of each left one, but of those with many: each goes to the place that as many are below.
+
+    Nothing there is a branch that cannot be foretold.
+    """
+    start = np.uint64(starts[0])
     for row in range(len(is_long)):
-        start, end = starts[row], starts[row + 1]
+        end = np.uint64(starts[row + 1])
         is_long[row] = end - start > SHORT
-        for place in range(start, end):
-            lefts[place] = row
-        for place in range(start + 1, start if is_long[row] else end):
-            right, to = rights[place], place
-            while to > start and rights[to - 1] > right:
-                rights[to] = rights[to - 1]
-                to -= 1
-            rights[to] = right
+        n = np.uint64(0) if is_long[row] else end - start
+        for i in range(n):
+            some[i] = np.uint64(rights[start + i]) << HALF | i  # all different, whatever is in the rows
+        for i in range(n):
+            n_below = np.uint64(0)
+            for j in range(n):
+                n_below += np.uint64(some[j] < some[i])
+            rights[start + n_below] = some[i] >> HALF
+        start = end
 
 
 @compiled
 def add_counts(counts: Any, rows: Any) -> None:
     """Count each row as often as it is there."""
     for row in rows:
-        counts[row] += 1
+        counts[np.uint32(row)] += ONE
 
 
 @compiled
 def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
     for k in range(len(left)):
-        rights[filled[left[k]]] = right[k]
-        filled[left[k]] += 1
+        own = np.uint32(left[k])  # unsigned: others are tested for counting from the end
+        to = filled[own]
+        rights[to] = right[k]
+        filled[own] = to + ONE
 
 
 @compiled_with_arrays
@@ -135,30 +137,32 @@ def sort_segments(starts: Any, ends: Any, values: Any) -> None:
         longest = max(longest, ends[segment] - starts[segment])
     # values and the numbers of their segments, by turns
     kept, other = np.empty((2, longest), np.int32), np.empty((2, longest), np.int32)
-    filled = np.zeros(N_DIGITS + 1, np.int64)
+    filled = np.zeros(N_DIGITS + 1, np.uint32)
     while k < len(starts):
-        first, n, k_next = starts[k], 0, k
+        first, n, k_next = starts[k], np.uint64(0), k
         while k_next < len(starts) and ends[k_next] - first <= longest:
-            for place in range(starts[k_next], ends[k_next]):
+            for place in range(np.uint64(starts[k_next]), np.uint64(ends[k_next])):
                 kept[0, n], kept[1, n] = values[place], k_next
-                n += 1
+                n += np.uint64(1)
             k_next += 1
-        shift = 0
+        shift = np.uint32(0)
         while highest >> shift > 0 and n > 1:
+            here, of_here, there, of_there = kept[0], kept[1], other[0], other[1]
             filled[:] = 0
             for place in range(n):
-                filled[((kept[0, place] >> shift) & (N_DIGITS - 1)) + 1] += 1
+                filled[((np.uint32(here[place]) >> shift) & LAST_DIGIT) + ONE] += ONE
             for digit in range(N_DIGITS):
                 filled[digit + 1] += filled[digit]
             for place in range(n):
-                digit = (kept[0, place] >> shift) & (N_DIGITS - 1)
-                to = filled[digit]
-                other[0, to], other[1, to] = kept[0, place], kept[1, place]
-                filled[digit] = to + 1
+                number = (np.uint32(here[place]) >> shift) & LAST_DIGIT
+                to = filled[number]
+                there[to], of_there[to] = here[place], of_here[place]
+                filled[number] = to + ONE
             kept, other = other, kept
-            shift += DIGIT_BITS
+            shift += np.uint32(DIGIT_BITS)
         for place in range(n):
-            segment = kept[1, place]
-            values[starts[segment]] = kept[0, place]
-            starts[segment] += 1
+            own = np.uint32(kept[1, place])
+            to = np.uint64(starts[own])
+            values[to] = kept[0, place]
+            starts[own] += 1
         k = k_next
