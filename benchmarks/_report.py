@@ -60,8 +60,9 @@ def _overview(tables: Record) -> str:
 
 MEMORY_WORDS = """Pairs are eight bytes, two row numbers. *Writing* them fills two columns of that length in compiled
 code, *copying* reads and writes those that were found; neither finds anything. Both ask for one block of memory, as
-listing does, and reuse its pages from call to call. The group form is the search among distinct rows without the
-writing. Where listing takes many times as long as writing, memory does not bound it.
+listing does where equal rows are merged; up to 32 MB, its pages are reused from call to call. The group form is the
+search among distinct rows without the writing. Where listing takes many times as long as writing, memory does not
+bound it.
 
 """
 

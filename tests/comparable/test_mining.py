@@ -58,10 +58,17 @@ def test_rows_of_a_group_are_equal_in_everything_that_is_compared(rule: Comparab
 
 
 @pytest.mark.parametrize("unknown", [-1, 3])
-def test_pairs_of_groups_that_nobody_is_in_are_refused(unknown: int) -> None:
+def test_numbers_of_no_group_are_refused(unknown: int) -> None:
     groups = replace(group_pairs(crowd(3), Comparability()), right=np.array([1, unknown, 2], np.int32))
-    with pytest.raises(IndexError, match="groups that no row is in"):
+    with pytest.raises(IndexError, match="from 0 to 2; others occur"):
         _ = groups.n_total
+
+
+@pytest.mark.parametrize("right", [np.array([1], np.int32), np.array([1.0, 2.0, 2.0]), np.arange(4)])
+def test_sides_of_pairs_of_groups_that_do_not_go_together_are_refused(right: Any) -> None:
+    groups = replace(group_pairs(crowd(3), Comparability()), right=right)
+    with pytest.raises(ValueError, match=f"there are 3 of int32 and {len(right)} of {right.dtype}"):
+        _ = groups.n_pairs
 
 
 def test_pairs_of_groups_that_do_not_fit_are_refused() -> None:

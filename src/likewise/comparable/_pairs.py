@@ -121,9 +121,17 @@ class GroupedPairs:
     @property
     def n_pairs(self) -> NDArray[np.int64]:
         """How many pairs of rows each pair of groups stands for."""
-        n_pairs = np.empty(len(self), np.int64)
-        if not _multiply_sizes(self.sizes, self.left, self.right, n_pairs):
-            raise IndexError("left and right name groups that no row is in; number them as group_of does.")
+        left, right, sizes = np.asarray(self.left), np.asarray(self.right), self.sizes
+        if left.shape != right.shape or not all(np.issubdtype(side.dtype, np.integer) for side in (left, right)):
+            raise ValueError(
+                f"left and right are whole numbers, one of each for a pair; there are {len(left):,} of {left.dtype} "
+                f"and {len(right):,} of {right.dtype}."
+            )
+        n_pairs = np.empty(len(left), np.int64)
+        if not _multiply_sizes(sizes, left, right, n_pairs):
+            raise IndexError(
+                f"left and right number groups as group_of does, from 0 to {len(sizes) - 1:,}; others occur."
+            )
         return n_pairs
 
     @property
@@ -134,7 +142,7 @@ class GroupedPairs:
 
 @compiled
 def _multiply_sizes(sizes: Any, left: Any, right: Any, n_pairs: Any) -> Any:
-    """Write how many pairs of rows each pair of groups stands for; False, if a group is unknown."""
+    """Write how many pairs of rows each pair of groups stands for; False, if there is another number among them."""
     for k in range(len(n_pairs)):
         if not (0 <= left[k] < len(sizes) and 0 <= right[k] < len(sizes)):
             return False

@@ -264,7 +264,9 @@ def test_tables_large_enough_to_be_planned_for(
 @pytest.mark.parametrize("largest", [0, 5, 2**31 - 1])
 def test_segments_are_sorted_each_by_itself(largest: int) -> None:
     random = np.random.default_rng(largest)
-    counts = np.append(random.integers(0, 9, 900), [5_000, 0, 1])  # some empty, one longer than is sorted at once
+    counts = np.append(
+        random.integers(0, 9, 900), [50_000, 0, 7, 40_000, 1]
+    )  # some empty, some longer than is sorted at once
     ends = np.cumsum(counts)
     values = random.integers(0, largest, ends[-1], dtype=np.int32, endpoint=True)
     expected = np.concatenate([np.sort(values[end - n : end]) for end, n in zip(ends, counts, strict=True)])
@@ -272,10 +274,13 @@ def test_segments_are_sorted_each_by_itself(largest: int) -> None:
     assert np.array_equal(values, expected)
 
 
-@pytest.mark.parametrize("few", [1 << 19, -1])
+@pytest.mark.parametrize(("few", "most_in_four_bytes"), [(1 << 19, 1 << 32), (-1, 1 << 32), (-1, 0)])
 @pytest.mark.parametrize("n_rows", [3, 60, 3_000])  # all rows have many pairs, some have, or none
-def test_pairs_are_put_in_order_however_many(few: int, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_are_put_in_order_however_many(
+    few: int, most_in_four_bytes: int, n_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_ordering, "FEW", few)
+    monkeypatch.setattr(_ordering, "MOST_IN_FOUR_BYTES", most_in_four_bytes)
     random = np.random.default_rng(0)
     one, other = (n_rows * random.random((2, 2_000)) ** 2).astype(np.int32)
     found = np.minimum(one, other), np.maximum(one, other)

@@ -278,9 +278,10 @@ def _find_lowest(values: Any, limit: Any, is_ratio: Any, first: Any, lowest: Any
     middle, end = np.uint64(len(lowest) // 2), np.uint64(len(lowest))
     i, j = ZERO, middle
     low = _find_one_lowest(values, limit, is_ratio, first)
-    other_low = _find_one_lowest(values, limit, is_ratio, min(first + len(lowest) // 2, len(values) - 1))
+    last = len(values) - 1  # -1 where there are no values, of which none is read
+    other_low = _find_one_lowest(values, limit, is_ratio, min(first + len(lowest) // 2, last))
     some = values[first:]
-    while i < middle and j < end:  # a low one or the one above goes on, without a branch that cannot be foretold
+    while i < middle and j < end:  # either place of each half moves on, without a branch that cannot be foretold
         is_far = np.uint64(_is_far(values[low], some[i], limit, is_ratio))
         other_is_far = np.uint64(_is_far(values[other_low], some[j], limit, is_ratio))
         lowest[i], lowest[j] = low, other_low
@@ -292,6 +293,7 @@ def _find_lowest(values: Any, limit: Any, is_ratio: Any, first: Any, lowest: Any
 
 @compiled
 def _find_one_lowest(values: Any, limit: Any, is_ratio: Any, place: Any) -> Any:
+    """Find the lowest value near that at a place."""
     too_low, lowest = -1, place
     while lowest - too_low > 1:
         middle = (lowest + too_low) // 2
@@ -304,6 +306,7 @@ def _find_one_lowest(values: Any, limit: Any, is_ratio: Any, place: Any) -> Any:
 
 @compiled
 def _go_on(values: Any, limit: Any, is_ratio: Any, some: Any, lowest: Any, low: Any, i: Any, end: Any) -> None:
+    """Do the same for the rest of one half."""
     while i < end:
         is_far = np.uint64(_is_far(values[low], some[i], limit, is_ratio))
         lowest[i] = low

@@ -13,9 +13,9 @@ from likewise.comparable.engines._columns import HALF
 from likewise.comparable.engines._problem import join_chunks
 
 FEW: Final = 1 << 19  # pairs, of which two orders stay in the cache
-MOST_SHORT: Final = 1 << 32  # pairs whose places are counted in four bytes
+MOST_IN_FOUR_BYTES: Final = 1 << 32  # pairs: the places of more are counted in eight
 SHORT: Final = 48  # numbers of which all are compared with all before digits would be counted
-SORTED_AT_ONCE: Final = 1 << 15  # numbers of several segments, which fit into the cache; a longer one goes by itself
+SORTED_AT_ONCE: Final = 1 << 15  # numbers of several segments, which fit into the cache
 DIGIT_BITS: Final = 11
 N_DIGITS: Final = 1 << DIGIT_BITS
 LAST_DIGIT: Final = np.uint32(N_DIGITS - 1)
@@ -65,7 +65,7 @@ def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[n
     They are put where their left row has room, and those of one row sorted after those of the other.
     """
     n_pairs = sum(len(left) for left, _ in parts)
-    starts = np.zeros(n_left + 1, np.uint32 if n_pairs < MOST_SHORT else np.uint64)  # short ones stay in the cache
+    starts = np.zeros(n_left + 1, np.uint32 if n_pairs < MOST_IN_FOUR_BYTES else np.uint64)
     for left, _ in parts:
         add_counts(starts[1:], left)
     _sum_up(starts)
@@ -76,7 +76,7 @@ def order_rights(parts: list[tuple[Rows, Rows]], n_left: int) -> tuple[NDArray[n
     is_long = np.zeros(n_left, np.bool_)
     _sort_short(starts, rights, is_long, np.empty(SHORT, np.uint64))
     if is_long.any():
-        sort_segments(*(some[is_long].astype(np.int64) for some in (starts[:-1], starts[1:])), rights)
+        sort_segments(starts[:-1][is_long].astype(np.int64), starts[1:][is_long].astype(np.int64), rights)
     return np.diff(starts).astype(np.int64), rights
 
 
@@ -123,24 +123,30 @@ def _scatter(left: Any, right: Any, filled: Any, rights: Any) -> None:
         filled[own] = to + ONE
 
 
-@compiled_with_arrays
-def sort_segments(starts: Any, ends: Any, values: Any) -> None:
-    """Sort each of the segments, which come in order, in place: digit by digit, several segments at a time.
+def sort_segments(starts: NDArray[np.int64], ends: NDArray[np.int64], values: Rows) -> None:
+    """Sort each of the segments, which come in order, in place.
 
-    NumPy would have to be called for every few of them, and keep other threads waiting. ``starts`` are moved on.
+    Several short ones at a time: NumPy would have to be called for every one, and keep other threads waiting.
     """
+    is_long = ends - starts > SORTED_AT_ONCE
+    for start, end in zip(starts[is_long].tolist(), ends[is_long].tolist(), strict=True):
+        values[start:end].sort()
+    _sort_by_digits(starts[~is_long], ends[~is_long], values)
+
+
+@compiled_with_arrays
+def _sort_by_digits(starts: Any, ends: Any, values: Any) -> None:
+    """Sort segments, none of them long, digit by digit, several at a time; ``starts`` are moved on."""
     highest = np.int32(0)
     for value in values:
         highest = max(highest, value)
-    longest, k = SORTED_AT_ONCE, 0
-    for segment in range(len(starts)):
-        longest = max(longest, ends[segment] - starts[segment])
+    k = 0
     # values and the numbers of their segments, by turns
-    kept, other = np.empty((2, longest), np.int32), np.empty((2, longest), np.int32)
+    kept, other = np.empty((2, SORTED_AT_ONCE), np.int32), np.empty((2, SORTED_AT_ONCE), np.int32)
     filled = np.zeros(N_DIGITS + 1, np.uint32)
     while k < len(starts):
         first, n, k_next = starts[k], np.uint64(0), k
-        while k_next < len(starts) and ends[k_next] - first <= longest:
+        while k_next < len(starts) and ends[k_next] - first <= SORTED_AT_ONCE:
             for place in range(np.uint64(starts[k_next]), np.uint64(ends[k_next])):
                 kept[0, n], kept[1, n] = values[place], k_next
                 n += np.uint64(1)

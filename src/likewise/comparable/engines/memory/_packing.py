@@ -366,7 +366,7 @@ def _place_rows(order: Any, start: Any, firsts: Any, position: Any, rows: Any) -
 
 @compiled
 def _write_some(words: Any, one: Any, two: Any, three: Any, four: Any, where: Any) -> None:
-    """Write a few columns of codes at a time, given the word, first bit and lowest code of each."""
+    """Write as many columns of codes as there are words, first bits and lowest codes; others are not read."""
     for row in range(len(words)):
         words[row, where[0, 0]] |= np.uint64(one[row] - where[0, 2]) << np.uint64(where[0, 1])
         if len(where) > 1:

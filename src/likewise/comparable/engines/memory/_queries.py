@@ -92,8 +92,8 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
     """Share what is left beside the packed rows among all that a search needs; refuse if it is too little."""
     of_place = OF_HASHED_PLACE if plan.n_cells > 0 or not packed.is_within else OF_PLACE
     n_nodes = packed.n_nodes
-    # also degrees of rows and their sums, queries and weights of nodes
-    held = _own_bytes(problem) + _packed_bytes(packed) + 16 * problem.n_left + (12 + OF_ALL) * n_nodes
+    # also degrees of rows and their sums; queries of nodes, or their labels, combinations and weights
+    held = _own_bytes(problem) + _packed_bytes(packed) + 16 * problem.n_left + (16 + OF_ALL) * n_nodes
     heavy = IN_ANSWER * n_nodes
     one_index = (OF_BUILDING + of_place) * n_nodes
     least = one_index + heavy + A_THREAD
