@@ -142,7 +142,7 @@ class GroupedPairs:
 
 @compiled
 def _multiply_sizes(sizes: Any, left: Any, right: Any, n_pairs: Any) -> Any:
-    """Write how many pairs of rows each pair of groups stands for; False, if there is another number among them."""
+    """Write how many pairs of rows each pair of groups stands for; False, if some number is not a group's."""
     for k in range(len(n_pairs)):
         if not (0 <= left[k] < len(sizes) and 0 <= right[k] < len(sizes)):
             return False

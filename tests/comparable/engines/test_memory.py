@@ -264,9 +264,8 @@ def test_tables_large_enough_to_be_planned_for(
 @pytest.mark.parametrize("largest", [0, 5, 2**31 - 1])
 def test_segments_are_sorted_each_by_itself(largest: int) -> None:
     random = np.random.default_rng(largest)
-    counts = np.append(
-        random.integers(0, 9, 900), [50_000, 0, 7, 40_000, 1]
-    )  # some empty, some longer than is sorted at once
+    # some empty, some longer than is sorted at once
+    counts = np.append(random.integers(0, 9, 900), [50_000, 0, 7, 40_000, 1])
     ends = np.cumsum(counts)
     values = random.integers(0, largest, ends[-1], dtype=np.int32, endpoint=True)
     expected = np.concatenate([np.sort(values[end - n : end]) for end, n in zip(ends, counts, strict=True)])

@@ -278,8 +278,7 @@ def _find_lowest(values: Any, limit: Any, is_ratio: Any, first: Any, lowest: Any
     middle, end = np.uint64(len(lowest) // 2), np.uint64(len(lowest))
     i, j = ZERO, middle
     low = _find_one_lowest(values, limit, is_ratio, first)
-    last = len(values) - 1  # -1 where there are no values, of which none is read
-    other_low = _find_one_lowest(values, limit, is_ratio, min(first + len(lowest) // 2, last))
+    other_low = _find_one_lowest(values, limit, is_ratio, first + len(lowest) // 2)
     some = values[first:]
     while i < middle and j < end:  # either place of each half moves on, without a branch that cannot be foretold
         is_far = np.uint64(_is_far(values[low], some[i], limit, is_ratio))

@@ -20,7 +20,13 @@ from likewise.comparable.engines._problem import (
     join_chunks,
     take_parts,
 )
-from likewise.comparable.engines.memory._ordering import add_counts, order_pairs, order_rights, sort_segments
+from likewise.comparable.engines.memory._ordering import (
+    add_counts,
+    order_pairs,
+    order_rights,
+    repeat_rows,
+    sort_segments,
+)
 from likewise.comparable.engines.memory._packing import PackedTable, pack, pack_distinct, sort_by_rank
 from likewise.comparable.engines.memory._queries import Answer, PairSearch, check_packing
 from likewise.comparable.engines.memory._random_pairs import Drawn, draw_pairs
@@ -228,16 +234,6 @@ def _cut(rows: NDArray[np.int32], answer: Answer, chunk: int) -> Iterator[tuple[
             repeat_rows(rows[at:stop], counts[at:stop], left)
             yield left, partners[done : ends[stop - 1]]
         at, done = stop, int(ends[stop - 1])
-
-
-@compiled
-def repeat_rows(rows: Any, counts: Any, left: Any) -> None:
-    """Write each row as often as its count says."""
-    at = 0
-    for k in range(len(rows)):
-        for place in range(at, at + counts[k]):
-            left[place] = rows[k]
-        at += counts[k]
 
 
 def gather_groups(packed: PackedTable, counts: NDArray[np.int64], partners: NDArray[np.int32]) -> Groups:

@@ -30,7 +30,9 @@ def order_pairs(parts: list[tuple[Rows, Rows]], n_rows: int) -> tuple[Rows, Rows
         _order_few(*join_chunks(parts), np.zeros((2, n_rows), np.int32), lefts, rights, by_right)
         return lefts, rights
     counts, rights = order_rights(parts, n_rows)
-    return np.repeat(np.arange(n_rows, dtype=np.int32), counts), rights
+    lefts = np.empty_like(rights)
+    repeat_rows(np.arange(n_rows, dtype=np.int32), counts, lefts)
+    return lefts, rights
 
 
 @compiled
@@ -105,6 +107,16 @@ def _sort_short(starts: Any, rights: Any, is_long: Any, some: Any) -> None:
                 n_below += np.uint64(some[j] < some[i])
             rights[start + n_below] = some[i] >> HALF
         start = end
+
+
+@compiled
+def repeat_rows(rows: Any, counts: Any, left: Any) -> None:
+    """Write each row as often as its count says."""
+    at = 0
+    for k in range(len(rows)):
+        for place in range(at, at + counts[k]):
+            left[place] = rows[k]
+        at += counts[k]
 
 
 @compiled
