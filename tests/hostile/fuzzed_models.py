@@ -1,4 +1,4 @@
-"""Saved models, logs of searches and signatures with faults drawn by number, and their readers."""
+"""Saved models and logs of searches with faults drawn by number, and their readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,13 +29,10 @@ from tests.learning import test_saved_trees as trees
 
 from likewise import AdversarialGenerator, ConsistentClassifier, load_dataset
 from likewise.cli._models import load_model
-from likewise.cli.commands._sign import check_signature
 from likewise.frontier import FrontierSearch, replay_search
-from likewise.frontier._internal import LoggedSearch, people_of, text_columns
 from likewise.generation import load_generator
 
 Saved = tuple[dict[str, Any], bytes, Callable[[Path], Any]]
-KEY: Final = bytes(range(32))
 
 
 # ---- saved estimators ----
@@ -147,11 +144,11 @@ def _change_archive(random: Random, content: bytes) -> bytes:
     return made.getvalue()
 
 
-# ---- logs and signatures ----
+# ---- logs ----
 
 
 def fuzz_logs(folder: Path) -> Reader:
-    """Logs of searches, replayed as ``likewise verify`` does; most lines have the checksum that fits what they say."""
+    """Logs of searches, replayed; most lines have the checksum that fits what they say."""
     data = load_dataset("planted", n_rows=200)
     coding = make_column_transformer(
         (OrdinalEncoder(), make_column_selector(dtype_exclude="number")), remainder="passthrough"
@@ -162,7 +159,6 @@ def fuzz_logs(folder: Path) -> Reader:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         FrontierSearch(model, {"pair_weight": [1.0]}, log=log, **how).fit(data.train.X, data.train.y)
-    people = pa.Table.from_pandas(data.train.X.assign(repaid=data.train.y), preserve_index=False)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
 
     def draw(random: Random) -> Case:
@@ -175,9 +171,6 @@ def fuzz_logs(folder: Path) -> Reader:
 
     def read(case: Case) -> None:
         (path,) = case.write(folder)
-        header = LoggedSearch.read(path).header
-        text_columns(header)
-        people_of(people, header)
         str(replay_search(path, data.train.X, data.train.y, progress=False))
 
     return Reader(draw, read)
@@ -195,23 +188,3 @@ def _seal_lines(lines: list[Any]) -> list[Any]:
             return [*sealed, line]
         sealed.append(inner | {"checksum": before})
     return sealed
-
-
-def fuzz_signatures(folder: Path) -> Reader:
-    """Signatures beside a record; most say what a key that somebody else has would have signed."""
-    sound = {
-        "format": "likewise signature 1",
-        **{"algorithm": "HMAC-SHA256", "key_id": "0" * 16, "signed_at": "2026-11-17T12:00:00+00:00"},
-        **{"sha256": hashlib.sha256(b"{}").hexdigest(), "signature": "0" * 64},
-    }
-    (folder / "audit.json").write_text("{}")
-
-    def draw(random: Random) -> Case:
-        content = dump(change_data(random, sound))
-        return Case({"audit.json.sig": change_bytes(random, content) if random.random() < 0.2 else content})
-
-    def read(case: Case) -> None:
-        case.write(folder)
-        assert check_signature(folder / "audit.json", KEY), "a forged signature was taken"
-
-    return Reader(draw, read)

@@ -89,7 +89,6 @@ READERS: Final[dict[str, Callable[[Path], Reader]]] = {
     "adversarial": models.fuzz_adversarial,
     "models": models.fuzz_models,
     "logs": models.fuzz_logs,
-    "signatures": models.fuzz_signatures,
 }
 
 

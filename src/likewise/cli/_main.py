@@ -37,7 +37,6 @@ COMMANDS: Final = {
     "pairs": "Find all comparable pairs of people in a table.",
     "verify": "Recompute an audit and compare it with its record.",
     "review": "Merge filled-in review sheets into the record of an audit.",
-    "sign": "Sign a record or a plan with a key file, or check a signature.",
     "report": "Turn the record of an audit into an HTML page.",
     "antidote": "Generate comparable synthetic records to train a model on.",
     "explore": "Explore pairs, rule and model on a local page.",

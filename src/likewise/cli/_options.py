@@ -22,7 +22,6 @@ MEASURES: Final = "Decisions and measures"
 LARGE: Final = "Large tables"
 OUTPUT: Final = "Output"
 PLAN: Final = "Plan"
-KEY: Final = "Signature"
 
 REQUIRED: Final = MISSING
 OPTION_NAMES: Final = {

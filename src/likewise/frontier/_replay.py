@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from likewise._format import count_of
 from likewise._version import __version__
 from likewise.auditing._internal import list_versions
@@ -32,7 +30,6 @@ from likewise.schema._internal import take_frame, take_labels, take_weights
 TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-12  # for numbers that are zero except for rounding
 N_SHOWN: Final = 10
-TEXT: Final = ("str", "object", "string", "category", "categorical", "string[python]", "string[pyarrow]")
 ABSENT: Final = "(absent)"
 
 
@@ -284,43 +281,3 @@ def _other_versions(header: Mapping[str, Any]) -> Iterator[str]:
     for name in then | now:
         if then.get(name) != now.get(name):
             yield f"{name} {then.get(name, '(none)')} then and {now.get(name, '(none)')} now"
-
-
-def text_columns(header: Mapping[str, Any]) -> dict[str, str]:
-    """Return the columns that a file is to be read with as text, for that is what was searched."""
-    return {name: "log" for name, kind in header["data"]["columns"].items() if kind.lower() in TEXT}
-
-
-def people_of(table: Any, header: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """Return rows, labels and weights out of a pyarrow table, as the search that wrote a log had them."""
-    data = header["data"]
-    label, weights, columns = data["label"], data["weights"], data["columns"]
-    if label is None or (data["weighted"] and weights is None):
-        what = "labels" if label is None else "weights"
-        raise SearchLogError(f"The log does not name the column of the {what}. Replay it in Python: replay_search.")
-    absent = [name for name in (*columns, label, *([weights] if weights else [])) if name not in table.column_names]
-    if absent and data["frame"] != "array":
-        raise SearchLogError(f"The data has no column '{absent[0]}', which was searched. Give the same data.")
-    y = np.asarray(table.column(label).to_pylist())
-    weighed = None if weights is None else np.asarray(table.column(weights).to_pylist(), np.float64)
-    if data["frame"] == "array":
-        kept = [name for name in table.column_names if name not in (label, weights)]
-        return np.column_stack([table.column(name).to_numpy() for name in kept]).astype(np.float64), y, weighed
-    return _as_frame(table.select(list(columns)), data), y, weighed
-
-
-def _as_frame(table: Any, data: Mapping[str, Any]) -> Any:
-    if data["frame"] == "pyarrow":
-        return table
-    if data["frame"] == "polars":
-        import polars
-
-        return polars.from_arrow(table)
-    frame = table.to_pandas()
-    for name, kind in data["columns"].items():
-        if str(frame[name].dtype) != kind:
-            try:
-                frame[name] = frame[name].astype(kind)
-            except (TypeError, ValueError):
-                continue  # the checksum tells whether it matters
-    return frame

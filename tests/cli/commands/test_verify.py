@@ -135,27 +135,6 @@ def test_other_versions_are_a_note(run: Run, record: Path, scored_csv: Path) -> 
     assert "numpy 1.0 then and " in outcome.stderr
 
 
-@pytest.mark.parametrize("method", some_of([{}, {"intervals": "contributions of people"}], 2), ids=str)
-def test_intervals_of_an_earlier_version_are_left_out(
-    run: Run, record: Path, scored_csv: Path, method: dict[str, str]
-) -> None:
-    def make_earlier(old: dict[str, Any]) -> None:
-        del old["settings"]["intervals"]
-        old["settings"] |= method
-        for case in old["worst_pairs"]:
-            for factor in case["factors"]:
-                del factor["tie"]
-        for measure in old["measures"].values():
-            measure["low"] = None if measure["low"] is None else measure["low"] - 0.001
-
-    change(record, make_earlier)
-    outcome = run("verify", record, scored_csv)
-    assert outcome.code == 0
-    assert "an earlier version computed them differently: confidence intervals" in outcome.stdout
-    change(record, lambda old: old["measures"]["gap_mean"].update(value=old["measures"]["gap_mean"]["value"] + 0.001))
-    assert run("verify", record, scored_csv).code == 1
-
-
 def test_numbers_of_fairlearn_are_left_out_where_it_was_not_installed(run: Run, record: Path, scored_csv: Path) -> None:
     def forget(old: dict[str, Any]) -> None:
         assert old["fairlearn"]

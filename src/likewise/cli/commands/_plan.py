@@ -40,7 +40,7 @@ All options are those of [bold]likewise audit[/bold]. The plan has the rule, the
 the policy, the versions, a checksum of the people (all that is compared, without scores) and of the files. No score \
 is used for it: columns that --scores names are left out, and need not be in the table yet; a model is not run. An \
 audit with --plan records the plan and lists where it departed from it. To show who sealed a plan, sign it with \
-[bold]likewise sign[/bold].
+a tool for that, such as ssh-keygen -Y sign.
 
 The exit code is 0 when the plan is written; 2 on invalid arguments or an unreadable file. A plan is never overwritten.
 """

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,14 +15,12 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._explanations import Explanations
 from likewise.cli._models import ModelFile, load_model
-from likewise.cli._options import KEY, PLAN, SCORES, argument, option, takes
+from likewise.cli._options import PLAN, SCORES, argument, option, takes
 from likewise.cli._outputs import complete_record, hash_files, load_json, read_plan, read_record
 from likewise.cli._plan import AuditPlan, following
 from likewise.cli._tables import DATA_FILES, TableFiles
-from likewise.cli.commands._sign import check_signature, read_key
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError, PolicyError
 from likewise.record import AuditRecord
-from likewise.record._internal import Direction
 from likewise.report._internal import sum_up_plan, sum_up_verdict
 
 HELP: Final = """Recompute an audit from its record and the data, and report whether every number agrees.
@@ -32,20 +29,15 @@ HELP: Final = """Recompute an audit from its record and the data, and report whe
 
   likewise verify audit/audit.json people.csv --model model.onnx
 
-RECORD may also be the log of a search (FrontierSearch(log=...)): every model in it is fitted again to the data it was \
-searched with, and the choice is made again. Nothing in a log is code; a model of a package that is not known is built \
-only if --trust names its class.
-
 Numbers agree when they are equal within one part in a billion. A record of an audit under a plan has the plan, which \
-is checked with its departures; --plan and --key check that it is this plan, and who signed the record.
+is checked with its departures; --plan checks that it is this plan.
 
-The exit code is 0 when all agree; 1 when something does not, also when data, model or plan is another, or the \
-signature is wrong; 2 when the audit cannot be recomputed; 4 when the machine fails; 130 when interrupted.
+The exit code is 0 when all agree; 1 when something does not, also when data, model or plan is another; 2 when the \
+audit cannot be recomputed; 4 when the machine fails; 130 when interrupted.
 """
 TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-12  # for numbers that are zero except for rounding
 N_SHOWN: Final = 10
-LOG: Final = b'"format": "likewise search'
 WIDEST: Final = 100  # letters in a line
 DIFFERS: Final = 1
 # When and where it was made is not a result; versions and other files are reported separately.
@@ -53,44 +45,6 @@ NOT_COMPARED: Final = (
     *("made_at", "likewise", "versions", "command.schema", "data.file", "data.sha256", "data.files"),
     *("data.model.file", "data.model.sha256", "data.model.trusted", "reviews"),
 )
-# Records of earlier versions lack these.
-LATER: Final = frozenset(
-    (
-        *("settings.when_too_many", "settings.intervals", "command.memory_limit", "command.text"),
-        *("pairs.measured", "pairs.n_probed", "settings.favourable", "favours_low", "directions[].favours_low"),
-        *("settings.reference", "groups[].is_reference", "measures.impact_ratio.low", "measures.impact_ratio.high"),
-        *(f"groups[].{one}_interval{end}" for one in ("selection", "impact") for end in ("", "[]")),
-        *("pairs.n_kept", "pairs.n_total_error", "pairs.n_within_kept", "pairs.n_within_total_error"),
-        *("settings.sample_weight", "coverage[].weighted_share"),
-        *("groups[].weight", "groups[].n_effective"),
-        *(f"directions[].{one}_share" for one in ("lower", "higher", "flips_down", "flips_up")),
-        *(
-            f"directions[].{one}_interval{end}"
-            for one in ("lower", "higher", "flips_down", "flips_up")
-            for end in ("", "[]")
-        ),
-        *("column_directions", "column_directions[]", "column_directions[].column", "column_directions[].directions"),
-        *(
-            f"column_directions[].directions[]{'' if name is None else f'.{name}'}{end}"
-            for name in (None, *(one.name for one in fields(Direction)))
-            for end in ("", "[]")
-        ),
-        *("known_groups", "known_groups.median_score", "known_groups.groups[]", "known_groups.unknown[]"),
-        *(f"known_groups.groups[].{one}" for one in ("columns[]", "values[]", "n_people", "n_selected", "n_above")),
-        *(f"known_groups.groups[].{one}_{two}" for one in ("selection", "scoring") for two in ("rate", "ratio")),
-        *("known_groups.groups[].impact_ratio", "known_groups.unknown[].columns[]", "known_groups.unknown[].n_people"),
-        *(f"worst_pairs[].factors[].{one}" for one in ("tie", "difference", "limit", "unit")),
-    )
-)
-# Compared only where both have the wording of this version, which records with kinds of notes have.
-SENTENCES: Final = frozenset(("notes", "note_kinds", "rule_in_words", "verdict.checks[].reason"))
-# What rests on confidence intervals, which records of earlier versions computed in another way.
-OF_INTERVALS: Final = frozenset(
-    ("settings.intervals", "verdict.outcome", "verdict.checks[].outcome", "verdict.checks[].reason")
-)
-ENDS: Final = re.compile(r"(measures\.\w+|directions\[\d+\]|verdict\.checks\[\d+\])\.(low|high)")
-POSITION: Final = re.compile(r"\[\d+\]")
-
 Leaf = tuple[str, Any]
 
 
@@ -98,14 +52,11 @@ Leaf = tuple[str, Any]
 class VerifyOptions:
     """What to check."""
 
-    record: Path = argument("RECORD", "The audit.json, or the log of a search, to check.")
+    record: Path = argument("RECORD", "The audit.json to check.")
     data: list[str] = DATA_FILES()
     model: Path | None = shared.MODEL()
     trust: list[str] | None = shared.TRUST()
     plan: Path | None = option(None, PLAN, "FILE", "The plan.json that the audit was made under, to check that too.")
-    key: Path | None = option(
-        None, KEY, "FILE", "Key of likewise sign, to check the signature of the record (RECORD.sig), too."
-    )
     plausibility: Path | None = option(
         None, SCORES, "FOLDER", "Generator that ranked the worst rows of certificates, where the record has ranks."
     )
@@ -125,12 +76,9 @@ class Comparison:
 def verify(options: VerifyOptions) -> int:
     """Recompute an audit and report whether every number agrees."""
     console = open_messages(options.quiet)
-    if _is_log(options.record):
-        return _replay(options, console)
     plain = load_json(options.record)
     old = read_record(options.record, plain)
-    key = None if options.key is None else read_key(options.key)
-    lines = [*_other_plan(old, options), *(() if key is None else check_signature(options.record, key))]
+    lines = _other_plan(old, options)
     plan, source = _plan_again(old, options)
     model, explained = _load_model(old, options), Explanations.of(old, options.plausibility)
     with working(console, "Reading"):
@@ -149,56 +97,17 @@ def verify(options: VerifyOptions) -> int:
             raise
         reason = str(error).rstrip(".")
         raise LikewiseError(f"'{options.record}' cannot be recomputed: {reason}.") from error
-    compared = compare(plain, new.to_dict(), [*_machine_dependent(old), *_unfinished_notes(old, new)])
+    apart = {"fairlearn"} if len({"fairlearn" in one.versions for one in (old, new)}) > 1 else set()
+    compared = compare(plain, new.to_dict(), {*apart, *_machine_dependent(old), *_unfinished_notes(old, new)})
     for note in _other_versions(old, new):
         console.print(one_line(note), soft_wrap=True)
     _report(compared)
-    _print_lines(
-        [*_unchecked(plain, old, new), *_confirmed(old, options, is_right=not (lines or compared.differences))]
-    )
+    _print_lines([*_unchecked(old, new)])
+    if old.plan is not None and not (lines or compared.differences):
+        typer.echo(one_line(f"Plan: {sum_up_plan(old)}"))
     if not compared.differences and new.verdict is not None:
         typer.echo(f"Recorded verdict: {sum_up_verdict(new)}")
     return DIFFERS if compared.differences or lines else 0
-
-
-def _is_log(path: Path) -> bool:
-    """Whether a file begins as the log of a search does; what is wrong with any other is told when it is read."""
-    try:
-        with path.open("rb") as file:
-            return LOG in file.read(200)
-    except OSError:
-        return False
-
-
-def _replay(options: VerifyOptions, console: Any) -> int:
-    """Fit the models of a logged search again, and report whether every number agrees."""
-    from likewise.frontier import replay_search
-    from likewise.frontier._internal import AlteredLog, LoggedSearch, people_of, text_columns
-
-    for name, value in (("--model", options.model), ("--plan", options.plan)):
-        if value is not None:
-            raise LikewiseError(
-                f"'{options.record}' is the log of a search, which has no {name[2:]}. Leave out {name}."
-            )
-    key = None if options.key is None else read_key(options.key)
-    lines = [] if key is None else list(check_signature(options.record, key))
-    try:
-        header = LoggedSearch.read(options.record).header
-    except AlteredLog as error:
-        _print_lines([*lines, str(error)])
-        return DIFFERS
-    with working(console, "Reading"):
-        X, y, weights = people_of(TableFiles(data=options.data).read(text=text_columns(header)).frame, header)
-    with working(console, "Fitting") as update:
-        show = update or (lambda line: None)
-        found = replay_search(
-            options.record,
-            *(X, y, weights),
-            trusted=options.trust or [],
-            progress=lambda point: show(f"Fitting ... {point.name}"),
-        )
-    _print_lines([*lines, *str(found).splitlines()])
-    return DIFFERS if lines or not found.agrees else 0
 
 
 def _plan_again(old: AuditRecord, options: VerifyOptions) -> tuple[AuditPlan, TableFiles]:
@@ -224,14 +133,6 @@ def _plan_again(old: AuditRecord, options: VerifyOptions) -> tuple[AuditPlan, Ta
 def _print_lines(lines: Sequence[str]) -> None:
     for line in lines:
         typer.echo(one_line(line))
-
-
-def _confirmed(old: AuditRecord, options: VerifyOptions, *, is_right: bool) -> Iterator[str]:
-    """List what else was checked, where nothing is wrong."""
-    if is_right and options.key is not None:
-        yield "The signature is that of the key, and the record is as it was signed."
-    if is_right and old.plan is not None:
-        yield f"Plan: {sum_up_plan(old)}"
 
 
 def _other_plan(old: AuditRecord, options: VerifyOptions) -> list[str]:
@@ -322,34 +223,26 @@ def _compute(
     return replace(new, plan=then.under(old.plan.sealed).plan)
 
 
-def compare(old: Mapping[str, Any], new: Mapping[str, Any], loose: Sequence[str] = ()) -> Comparison:
-    """Compare two records, as plain data, leaf by leaf; ``loose`` leaves may differ."""
-    apart = SENTENCES if "note_kinds" not in old else frozenset[str]()
-    apart |= {"fairlearn"} if len({_has_fairlearn(one) for one in (old, new)}) > 1 else frozenset()
-    apart |= {"verdict.checks[].reason"} if "favours_low" not in old else frozenset()  # which said gaps in percent
-    is_earlier = _has_other_intervals(old, new)
-    apart |= OF_INTERVALS if is_earlier else frozenset()
-    before, after = (
-        {path: leaf for path, leaf in _leaves(one, apart) if not (is_earlier and ENDS.search(path))}
-        for one in (old, new)
-    )
+def compare(old: Mapping[str, Any], new: Mapping[str, Any], apart: Collection[str] = ()) -> Comparison:
+    """Compare two records, as plain data, leaf by leaf, but for what is at the places ``apart``."""
+    before, after = (dict(_leaves(one, frozenset((*NOT_COMPARED, *apart)))) for one in (old, new))
     nothing = "(absent)"
     differences = []
     n_numbers = n_others = 0
-    for path in (one for one in before | after if before.get(one) is not None or POSITION.sub("[]", one) not in LATER):
+    for path in before | after:
         one, other = before.get(path, nothing), after.get(path, nothing)
         if _is_number(one):
             n_numbers += 1
         else:
             n_others += 1
-        if not _agree(one, other) and path not in loose:
+        if not _agree(one, other):
             differences.append((path, one, other))
     return Comparison(n_numbers, n_others, differences)
 
 
 def _leaves(value: Any, apart: frozenset[str], path: str = "") -> Iterator[Leaf]:
     """List everything in a record by its place: 'measures.gap_mean.value', 'worst_pairs[0].gap'."""
-    if path in NOT_COMPARED or POSITION.sub("[]", path) in apart:
+    if path in apart:
         return
     if isinstance(value, dict):
         for key, one in value.items():
@@ -380,15 +273,6 @@ def _is_of_spark(old: AuditRecord) -> bool:
     return old.command is not None and old.command.engine == "spark"
 
 
-def _has_other_intervals(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Return whether the two were made by different methods of confidence intervals."""
-    return bool(old["settings"].get("intervals") != new["settings"].get("intervals"))
-
-
-def _has_fairlearn(record: Mapping[str, Any]) -> bool:
-    return "fairlearn" in record["versions"]
-
-
 def _agree(one: Any, other: Any) -> bool:
     if _is_number(one) and _is_number(other):
         return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=ROUNDING)
@@ -411,12 +295,8 @@ def _other_versions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
         yield f"Other versions: {', '.join(changed)}."
 
 
-def _unchecked(plain: Mapping[str, Any], old: AuditRecord, new: AuditRecord) -> Iterator[str]:
-    """List what one of the two versions or machines does not have."""
-    if "note_kinds" not in plain:
-        yield "Not checked, as an earlier version may have worded them differently: notes, rule and reasons."
-    if plain["settings"].get("intervals") != new.settings.intervals:
-        yield "Not checked, as an earlier version computed them differently: confidence intervals and verdicts by them."
+def _unchecked(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
+    """List what one of the two machines does not have."""
     has_it = ["fairlearn" in record.versions for record in (old, new)]
     if any(has_it) and not all(has_it):
         names = ", ".join({**old.fairlearn, **new.fairlearn}) or "nothing"
