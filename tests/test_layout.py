@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "generation": {"schema", "comparable", "nets"},
     "learning": {"schema", "comparable", "generation", "nets"},
     "baselines": {"schema", "comparable", "nets"},
-    "certifying": {"schema", "comparable", "generation", "nets", "learning"},
+    "certifying": {"schema", "comparable", "generation"},
     "frontier": {"schema", "comparable", "record", "auditing", "report", "generation", "learning"},
     "mlflow": {"auditing"},
     "pytest": {"auditing"},

@@ -23,7 +23,7 @@ from likewise.schema._internal import open_frame
 
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Method = Literal["linear", "trees", "network"]
+Method = Literal["linear", "trees"]
 
 FORMAT: Final = "likewise certificates 1"
 ADDED: Final = ("score", "comparable_score", "gap_bound", "gap_reached", "is_exact", "is_possible", "plausibility")
@@ -93,7 +93,7 @@ class Certificates:
         Whether the bound is reached, up to the rounding of the model's own arithmetic (1e-6).
     is_possible : array of bool
         Whether anybody comparable is possible at all. Where not, the gap is 0.
-    method : {"linear", "trees", "network"}
+    method : {"linear", "trees"}
     rule : Comparability
     description : str
         The rule in words.

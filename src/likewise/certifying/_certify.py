@@ -10,9 +10,9 @@ import numpy as np
 
 from likewise._checks import check_count, check_flag
 from likewise.certifying._certificates import Certificates, Method
-from likewise.certifying._forests import logistic, read_forest
+from likewise.certifying._forests import read_forest
 from likewise.certifying._inputs import InnerModel, ReadInputs, reason_of, unreadable
-from likewise.certifying._layers import NetworkSearch, linear_weights, read_network, search_linear
+from likewise.certifying._linear import linear_weights, search_linear
 from likewise.certifying._neighbourhood import DOWN, UP, ExtremeRows, Neighbourhood, Numbers
 from likewise.certifying._plausibility import Plausibility, check_plausibility, choose_plausible
 from likewise.certifying._trees import TreeSearch
@@ -49,16 +49,16 @@ def certify(
     any category that the schema knows, and continuous columns anywhere within the tolerance (whole numbers, where the
     column holds nothing else). Labels play no part: it holds whatever the label of the two.
 
-    The model is looked into: linear models in closed form; trees, forests and boosted trees by branch and bound;
-    networks by linear bounds of boxes, split until they are reached. Every worst row is scored by the model itself.
+    The model is looked into: linear models in closed form; trees, forests and boosted trees by branch and bound. Every
+    worst row is scored by the model itself.
 
     Parameters
     ----------
     model : fitted estimator
-        A linear model, tree, forest or gradient boosting of scikit-learn (not HistGradientBoosting), an XGBoost or
-        LightGBM model, or a network of likewise; also inside a Pipeline whose steps encode or scale single columns
-        (ColumnTransformer, OneHotEncoder, OrdinalEncoder, TargetEncoder, scalers, SimpleImputer), and inside
-        ConsistentClassifier, AugmentedClassifier and their regressors. Its score is the probability of the last label,
+        A linear model, tree, forest or gradient boosting of scikit-learn (not HistGradientBoosting), or an XGBoost or
+        LightGBM model; also inside a Pipeline whose steps encode or scale single columns (ColumnTransformer,
+        OneHotEncoder, OrdinalEncoder, TargetEncoder, scalers, SimpleImputer), and inside ConsistentClassifier,
+        AugmentedClassifier and their regressors. Its score is the probability of the last label,
         else the decision function, else the prediction.
     X : pandas, polars or pyarrow table
         The people.
@@ -179,12 +179,6 @@ def _search(
     inner: InnerModel, around: Neighbourhood, scores: Numbers, max_splits: int, n_jobs: int | None, report: Progress
 ) -> tuple[ReadInputs | None, ExtremeRows, Method, Callable[[Numbers], Numbers]]:
     """Search the neighbourhoods in the way that suits the model; return also how its sums become scores."""
-    network = read_network(inner)
-    if network is not None:
-        inputs = ReadInputs.read(network[0], around)
-        margins = NetworkSearch(inputs, network[1])
-        _refuse_misread(scores, logistic(margins.own_sums()), inner.last)
-        return inputs, margins.run(max_splits, report), "network", logistic
     forest = read_forest(inner.last)
     weights = None if forest is not None else linear_weights(inner.last)
     if forest is None and weights is None:

@@ -20,7 +20,6 @@ from likewise.certifying._neighbourhood import (
     order_of,
 )
 from likewise.exceptions import LikewiseError, ScoreError
-from likewise.nets._internal import InputCoding
 from likewise.schema._internal import open_frame
 
 Flags = NDArray[np.bool_]
@@ -31,7 +30,7 @@ SCALERS: Final = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "SimpleImputer
 WRAPPERS: Final = ("AugmentedClassifier", "AugmentedRegressor", "ConsistentClassifier", "ConsistentRegressor")
 READABLE: Final = (
     "linear models, trees, forests and boosted trees of scikit-learn (not HistGradientBoosting, which keeps its trees "
-    "private), XGBoost, LightGBM, and the networks of likewise"
+    "private), XGBoost and LightGBM"
 )
 NEAR: Final = 2**31  # floats apart: a float32 is 2**29 of them wide
 
@@ -45,17 +44,6 @@ class Encoded(NamedTuple):
     def where_absent(self, value: float) -> Numbers:
         """Return the inputs with a value put where nothing is held."""
         return self.values if self.absent is None else np.where(self.absent, value, self.values)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NetworkInputs:
-    """The coding of a network of likewise as a step of a pipeline."""
-
-    coding: InputCoding
-
-    def transform(self, frame: Any) -> Numbers:
-        """Return the inputs of rows."""
-        return self.coding.encode(frame).dense().astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,11 +130,7 @@ def _check_step(step: Any, names: Sequence[str] | None, numbers: set[str]) -> No
                 f"The model's {kind} may turn the continuous column '{coded[0]}' into categories, so values between "
                 "those it knows have no score. Make the column discrete in the roles, or scale it instead."
             )
-    elif (
-        kind not in SCALERS
-        and not isinstance(step, NetworkInputs)
-        and not (kind == "FunctionTransformer" and step.func is None)
-    ):
+    elif kind not in SCALERS and not (kind == "FunctionTransformer" and step.func is None):
         known = ", ".join((*ENCODERS, *SCALERS))
         raise ScoreError(
             f"The model has a step {kind}, through which single columns cannot be followed. Steps that can be: {known}."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -15,7 +14,7 @@ from likewise.cli._models import ModelFile, SkopsModel
 from likewise.cli._options import OUTPUT, option
 from likewise.cli._plan import AuditOptions, AuditPlan
 from likewise.cli._tables import GIVEN
-from likewise.exceptions import LikewiseError, LikewiseWarning, ScoreError
+from likewise.exceptions import LikewiseWarning, ScoreError
 from likewise.record import AuditRecord
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from likewise.auditing import Audit
-    from likewise.generation import GibbsGenerator
 
 Progress = Callable[[str, float], None]
 
@@ -44,17 +42,7 @@ class ExplanationOptions:
     certify: bool = option(
         *(False, OUTPUT, ""),
         "Also bound the gap between each person and everybody who would be comparable, in the table or not; needs "
-        "--model with a .skops file of a linear model, trees, or a network of likewise.",
-    )
-    plausibility: Path | None = option(
-        *(None, OUTPUT, "FOLDER"),
-        "With --certify: also say how plausible each worst row is, by a gibbs generator that likewise antidote --save "
-        "wrote.",
-    )
-    min_plausibility: float = option(
-        *(0.0, OUTPUT, "SHARE"),
-        "With --plausibility: show as worst rows only those that fit as well as the values of this share of people, "
-        "such as 0.05.",
+        "--model with a .skops file of a linear model or trees.",
     )
 
     def check(self, asked: AuditOptions) -> None:
@@ -66,16 +54,6 @@ class ExplanationOptions:
             raise typer.BadParameter(
                 f"it is {self.name_people:g}; give a rate between 0 and 1.", param_hint="--name-people"
             )
-        if self.plausibility is not None and not self.certify:
-            raise typer.BadParameter("it ranks the rows of certificates; add --certify.", param_hint="--plausibility")
-        if self.min_plausibility and self.plausibility is None:
-            raise typer.BadParameter(
-                "it needs a generator to rank rows by; add --plausibility.", param_hint="--min-plausibility"
-            )
-        if not 0 <= self.min_plausibility < 1:
-            raise typer.BadParameter(
-                f"it is {self.min_plausibility:g}; give a share from 0 to below 1.", param_hint="--min-plausibility"
-            )
         given = {"--attribute": self.attribute, "--name-people": self.name_people is not None}
         for name, is_given in {**given, "--certify": self.certify}.items():
             if is_given and asked.engine == "spark":
@@ -83,31 +61,15 @@ class ExplanationOptions:
 
     def explanations(self) -> Explanations:
         """Return what was asked for."""
-        certificates = Certification(self.plausibility, self.min_plausibility) if self.certify else None
-        return Explanations(self.attribute, self.name_people, certificates)
+        return Explanations(self.attribute, self.name_people, Certification() if self.certify else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Certification:
     """How people are certified."""
 
-    plausibility: Path | None = None  # the folder of a generator
-    least: float = 0.0
     within_range: bool = True
     max_splits: int = 20_000
-
-    def load_generator(self) -> GibbsGenerator | None:
-        """Load the generator that ranks rows, if there is one."""
-        from likewise.generation import GibbsGenerator, load_generator
-
-        if self.plausibility is None:
-            return None
-        found = load_generator(self.plausibility)
-        if not isinstance(found, GibbsGenerator):
-            raise LikewiseError(
-                f"'{self.plausibility}' holds a {type(found).__name__}, which ranks no rows. Save a gibbs generator."
-            )
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +81,10 @@ class Explanations:
     certification: Certification | None = None
 
     @classmethod
-    def of(cls, record: AuditRecord, plausibility: Path | None = None) -> Explanations:
-        """Return those that a record has; the generator that ranked rows is not in it."""
+    def of(cls, record: AuditRecord) -> Explanations:
+        """Return those that a record has."""
         certified = record.certificates
-        certification = None
-        if certified is not None:
-            ranks = certified.plausibility
-            if ranks is not None and plausibility is None:
-                raise LikewiseError(
-                    "The record ranks worst rows by a generator. Give the folder of that generator with --plausibility."
-                )
-            least = 0.0 if ranks is None else ranks.least
-            folder = None if ranks is None else plausibility
-            certification = Certification(folder, least, certified.within_range, certified.max_splits)
+        certification = None if certified is None else Certification(certified.within_range, certified.max_splits)
         rate = None if record.named is None else record.named.false_discovery_rate
         return cls(record.attribution is not None, rate, certification)
 
@@ -209,8 +162,6 @@ def _certify(
         scoring.estimator,
         within_range=how.within_range,
         max_splits=how.max_splits,
-        generator=how.load_generator(),
-        min_plausibility=how.least,
         progress=progress,
     )
     return replace(audit, record=found.audit.record)

@@ -188,7 +188,7 @@ class PlausibilityRecord:
 class CertificateRecord:
     """How far anybody comparable can be from each person, in the table or not."""
 
-    method: Literal["linear", "trees", "network"]  # what was looked into
+    method: Literal["linear", "trees"]  # what was looked into
     n_people: int
     n_exact: int  # people of whom the bound is reached
     n_alone: int  # people with whom nobody comparable is possible

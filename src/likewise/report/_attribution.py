@@ -65,7 +65,6 @@ MAX_CHANGES: Final = 8  # of a worst row
 LOOKED_INTO: Final = {
     "linear": "a linear model, in closed form",
     "trees": "trees, by branch and bound",
-    "network": "a network, by linear bounds that are split",
 }
 ABOUT_CERTIFICATES: Final = (
     "Most people have no comparable person in the table. A certificate is about everybody who would be comparable to a "

@@ -117,8 +117,6 @@ def test_gaps_are_split_people_named_and_certified_and_all_is_verified(run: Run,
     [
         ((*SCORED, "--attribute"), "give the model with --model"),
         ((*SCORED, "--certify"), "give the model with --model"),
-        ((*SCORED, "--plausibility", "folder"), "add --certify"),
-        ((*SCORED, "--min-plausibility", "0.1"), "add --plausibility"),
         ((*SCORED, "--name-people", "5"), "give a rate between 0 and 1"),
         ((*SCORED, "--name-people", "0.1", "--engine", "spark"), "leave out --engine spark"),
     ],
@@ -130,23 +128,6 @@ def test_what_cannot_be_explained_is_refused_in_a_line(
     assert outcome.code == 2
     assert words in outcome.stderr
     assert outcome.stderr.count("\n") == 1
-
-
-def test_worst_rows_are_ranked_by_a_saved_generator(run: Run, scored_csv: Path, model: Path) -> None:
-    out, saved = scored_csv.with_name("audit"), scored_csv.with_name("generator")
-    antidotes = ("--ignore", "p", "--iterations", 2, "--save", saved, "--out", scored_csv.with_name("a.csv"))
-    made = run("antidote", scored_csv, *ASKED, *NEAR, *antidotes)
-    assert made.code == 0, made.stderr
-    asked = (*ASKED, *NEAR, "--ignore", "p", "--resamples", 0, "--model", model, "--certify", "--plausibility", saved)
-    told = run("audit", scored_csv, *asked, "--min-plausibility", "0.05", "--out", out)
-    assert told.code == 0, told.stderr
-    record = json.loads((out / "audit.json").read_text())
-    assert record["certificates"]["plausibility"]["least"] == 0.05
-    checked = ("verify", out / "audit.json", scored_csv, "--model", model)
-    assert run(*checked, "--plausibility", saved).code == 0
-    alone = run(*checked)
-    assert alone.code == 2
-    assert "Give the folder of that generator with --plausibility" in alone.stderr
 
 
 def test_a_model_that_cannot_be_looked_into_is_refused_in_a_line(run: Run, scored_csv: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line, open_messages, shown, working
 from likewise.cli._explanations import Explanations
 from likewise.cli._models import ModelFile, load_model
-from likewise.cli._options import PLAN, SCORES, argument, option, takes
+from likewise.cli._options import PLAN, argument, option, takes
 from likewise.cli._outputs import complete_record, hash_files, load_json, read_plan, read_record
 from likewise.cli._plan import AuditPlan, following
 from likewise.cli._tables import DATA_FILES, TableFiles
@@ -57,9 +57,6 @@ class VerifyOptions:
     model: Path | None = shared.MODEL()
     trust: list[str] | None = shared.TRUST()
     plan: Path | None = option(None, PLAN, "FILE", "The plan.json that the audit was made under, to check that too.")
-    plausibility: Path | None = option(
-        None, SCORES, "FOLDER", "Generator that ranked the worst rows of certificates, where the record has ranks."
-    )
     quiet: bool = shared.QUIET()
 
 
@@ -80,7 +77,7 @@ def verify(options: VerifyOptions) -> int:
     old = read_record(options.record, plain)
     lines = _other_plan(old, options)
     plan, source = _plan_again(old, options)
-    model, explained = _load_model(old, options), Explanations.of(old, options.plausibility)
+    model, explained = _load_model(old, options), Explanations.of(old)
     with working(console, "Reading"):
         frame = source.read(text=plan.text).frame
     lines += _other_files(old, source, model)
