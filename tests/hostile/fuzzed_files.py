@@ -153,7 +153,7 @@ def fuzz_records(folder: Path) -> Reader:
         **{show.__name__: show for show in (to_markdown, to_html, to_junit, to_model_card, to_card)},
         **{
             f"{page} {form}": partial(to_page, page=page, form=form)
-            for page in ("bias-audit", "model-risk", "annex-iv")
+            for page in ("bias-audit", "model-risk")
             for form in ("html", "markdown")
         },
         "compare with made": partial(compare_records, known[0]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,9 @@ from likewise import audit, load_dataset
 from likewise.exceptions import ParameterError
 from likewise.record import AuditRecord
 from likewise.report import to_page
-from likewise.report._summary import ABSENT, NO_OPINION
-from likewise.report.pages._annex_iv import HEADINGS
+from likewise.report._summary import NO_OPINION
 
-NAMES = ("bias-audit", "model-risk", "annex-iv")
+NAMES = ("bias-audit", "model-risk")
 KINDS = ("labels", "no labels", "decisions", "numbers", "several labels")
 LEAK = re.compile(r"\b(NaN|nan|undefined|None|null|Infinity|inf)\b")
 LEGAL = re.compile(
@@ -147,8 +145,6 @@ def test_what_does_not_apply_is_said(kind: str, bias: str, untested: str) -> Non
     assert bias in read(record, "bias-audit")
     assert untested in read(record, "model-risk")
     assert untested not in read(record_of("labels"), "model-risk")
-    accuracy = next(row for row in rows_of(Page(to_page(record, "annex-iv"))) if row[1] == "Overall level of accuracy")
-    assert (accuracy[3] == ABSENT) == (kind in ("no labels", "decisions"))
 
 
 def test_a_bias_audit_without_groups_or_intersections_says_so(record: dict[str, Any]) -> None:
@@ -166,24 +162,6 @@ def test_a_validation_has_policy_rule_checksum_and_notes(judged: dict[str, Any])
     assert judged["notes"][0] in text
     assert "No policy was given" not in text
     assert "1,000 bootstrap resamples" in text
-
-
-def test_every_place_that_annex_iv_names_is_in_a_record() -> None:
-    record = record_of("labels")
-    for place in (place for heading in HEADINGS for place in heading.places if place != "data.model"):
-        attrgetter(place)(record)
-        assert place in record.to_dict() or place == "command"
-    assert "model" in type(record.data).__annotations__
-    numbers = list(dict.fromkeys(heading.number for heading in HEADINGS))
-    assert numbers == [*(f"1({one})" for one in "abcdefgh"), *(f"2({one})" for one in "abcdefgh"), *"3456789"]
-
-
-def test_what_a_record_lacks_is_named_under_its_heading(judged: dict[str, Any]) -> None:
-    rows = {row[1]: row[2:] for row in rows_of(Page(to_page(judged, "annex-iv"))) if len(row) == 4}
-    assert rows["Risk management system (Article 9)"] == ["", ABSENT]
-    places, held = rows["Test logs and reports, dated and signed"]
-    assert places == "made_at, settings, policy, verdict"
-    assert "a signature is a file beside it" in held
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -207,7 +185,7 @@ def test_records_of_earlier_versions_are_shown(record: dict[str, Any]) -> None:
 
 
 def test_an_unknown_page_or_form_is_refused(record: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match=r"^page is 'card'; choose one of 'bias-audit', 'model-risk', 'annex-iv'"):
+    with pytest.raises(ParameterError, match=r"^page is 'card'; choose one of 'bias-audit', 'model-risk'"):
         to_page(record, "card")
     with pytest.raises(ParameterError, match=r"^form is 'pdf'; choose one of 'html', 'markdown'"):
-        to_page(record, "annex-iv", form="pdf")  # type: ignore[arg-type]
+        to_page(record, "model-risk", form="pdf")  # type: ignore[arg-type]

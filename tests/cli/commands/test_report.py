@@ -82,7 +82,7 @@ def test_two_records_are_shown_before_and_after(run: Run, folder: Path) -> None:
 
 
 @pytest.mark.part(3)
-@pytest.mark.parametrize("name", ["bias-audit", "model-risk", "annex-iv"])
+@pytest.mark.parametrize("name", ["bias-audit", "model-risk"])
 def test_a_page_for_a_certain_reader_is_html_or_markdown(run: Run, folder: Path, name: str) -> None:
     record = folder / "audit.json"
     outcome = run("report", record, "--page", name)
@@ -96,10 +96,10 @@ def test_a_page_for_a_certain_reader_is_html_or_markdown(run: Run, folder: Path,
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        (("--page", "biasaudit"), "--page is 'biasaudit'; choose one of 'bias-audit', 'model-risk', 'annex-iv'"),
-        (("--page", "annex-iv", "--out", "page.pdf"), "give a name that ends in .html or .md"),
-        (("--page", "annex-iv", "--out", "."), "which is a folder"),
-        (("--page", "annex-iv", "--before", "audit.json"), "--page cannot be combined with --before"),
+        (("--page", "biasaudit"), "--page is 'biasaudit'; choose one of 'bias-audit', 'model-risk'"),
+        (("--page", "model-risk", "--out", "page.pdf"), "give a name that ends in .html or .md"),
+        (("--page", "model-risk", "--out", "."), "which is a folder"),
+        (("--page", "model-risk", "--before", "audit.json"), "--page cannot be combined with --before"),
     ],
 )
 def test_a_page_that_cannot_be_written_is_a_line(run: Run, folder: Path, asked: tuple[str, ...], reason: str) -> None:

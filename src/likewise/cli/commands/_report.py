@@ -24,9 +24,8 @@ One self-contained HTML file: it opens from disk, loads nothing from elsewhere, 
 record; nothing is recomputed, which [bold]likewise verify[/bold] does.
 
 [bold]--page[/bold] writes a page for a certain reader instead, as HTML or Markdown: bias-audit (selection rates, \
-impact ratios and unknown values, in the style of New York City's Local Law 144), model-risk (a section for the \
-validation of a model) or annex-iv (what the record holds under each heading of Annex IV of the EU AI Act). None draws \
-a legal conclusion.
+impact ratios and unknown values, in the style of New York City's Local Law 144) or model-risk (a section for the \
+validation of a model). Neither draws a legal conclusion.
 
 [bold]Examples[/bold]
 
@@ -56,7 +55,7 @@ class ReportOptions:
     before: Path | None = option(
         None, OUTPUT, "FILE", "audit.json of an earlier audit of the same people, to show what changed."
     )
-    page: str | None = option(None, OUTPUT, "NAME", "A page for a certain reader: bias-audit, model-risk or annex-iv.")
+    page: str | None = option(None, OUTPUT, "NAME", "A page for a certain reader: bias-audit or model-risk.")
     out: Path | None = option(
         *(None, OUTPUT, "FILE"),
         "HTML file to write; by default report.html (of several records, trend.html; with --page, its name) beside the "

@@ -11,7 +11,7 @@ from likewise.record import AuditRecord
 from likewise.report._html import render_parts
 from likewise.report._markdown import write_parts
 from likewise.report._summary import Part
-from likewise.report.pages import _annex_iv, _bias_audit, _model_risk
+from likewise.report.pages import _bias_audit, _model_risk
 
 __all__ = ["PAGES", "to_page"]
 
@@ -27,7 +27,6 @@ class Template:
 PAGES: Final = {
     "bias-audit": Template("Bias audit: selection rates and impact ratios by group", _bias_audit.list_parts),
     "model-risk": Template("Model validation: comparable people, performance, coverage", _model_risk.list_parts),
-    "annex-iv": Template("What the record holds for Annex IV of the EU AI Act", _annex_iv.list_parts),
 }
 
 
@@ -41,10 +40,9 @@ def to_page(record: AuditRecord | Mapping[str, Any], page: str, *, form: Literal
     ----------
     record : AuditRecord or mapping
         What ``Audit.to_record`` or ``Audit.to_dict`` returns.
-    page : {"bias-audit", "model-risk", "annex-iv"}
+    page : {"bias-audit", "model-risk"}
         Selection rates and impact ratios by group, by intersection, and counts of people with unknown values, in the
-        style of New York City's Local Law 144; a section for the validation of a model; or what the record holds under
-        each heading of Annex IV of the EU AI Act (technical documentation).
+        style of New York City's Local Law 144; or a section for the validation of a model.
     form : {"html", "markdown"}
         One self-contained page of HTML, or Markdown.
 
