@@ -171,7 +171,7 @@ def test_the_layout_holds(open_page: Open, report: Path, width: int) -> None:
         "all => all.filter(one => one.getBoundingClientRect().height > 700).map(one => one.textContent.slice(0, 200))"
     )
     assert tall == []
-    outside = page.locator("h1, h2, h3, main p, main dd, main li, figure, fieldset, .scroll").evaluate_all(
+    outside = page.locator("h1, h2, h3, main p, main dd, main li, figure, .scroll").evaluate_all(
         "all => all.filter(one => one.getClientRects().length && !one.closest('.unseen') && ("
         "one.getBoundingClientRect().right > innerWidth + 1 || one.getBoundingClientRect().left < -1))"
         ".map(one => one.outerHTML.slice(0, 120))"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import WIDTHS, Look, Open
-from tests.browser.looking import find_faults, print_sheets, print_text, scrolls_sideways, spread_out, squeeze
+from tests.browser.looking import find_faults, print_sheets, scrolls_sideways, spread_out, squeeze
 from tests.sizes import sized
 
 from likewise import Policy, attribute_gaps, audit, name_people
@@ -383,11 +383,8 @@ def test_print_holds_every_section_and_every_listed_pair_and_tears_none_apart(
     for place, case in enumerate(mended.worst[:LISTED], start=1):
         assert f"Pair {place}: factor by factor" in text
         assert points(case.gap) in text
-    assert text.count("Review sheet, pair") == LISTED
     assert "Expand all" not in text
     pairs = [re.findall(r"Pair (\d+): factor", sheet) for sheet in sheets]
-    reviews = [re.findall(r"Review sheet, pair (\d+)", sheet) for sheet in sheets]
-    assert pairs == reviews
     assert 0 < len([sheet for sheet in pairs if sheet]) <= LISTED / 2
 
 
@@ -456,29 +453,3 @@ def test_the_page_says_what_it_may_load_and_that_is_nothing(look_at: Look, repor
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert page.locator("link, iframe, object, embed, script[src], base, form").count() == 0
-
-
-def test_typed_reviews_are_printed(open_page: Open, short_report: Path) -> None:
-    page = open_page(short_report)
-    sheet = page.locator("fieldset.review").first
-    sheet.get_by_label("Disposition").fill("to be paid back")
-    sheet.get_by_label("Reason").fill("The income was read wrongly.")
-    text = print_text(page)
-    assert "to be paid back" in text
-    assert "The income was read wrongly." in text
-
-
-def test_typed_reviews_are_there_after_a_reload(open_page: Open, short_report: Path) -> None:
-    page = open_page(short_report)
-    first, second = (page.locator("fieldset.review").nth(place) for place in (0, 1))
-    first.get_by_label("Disposition").fill("explained")
-    first.get_by_label("Reason").fill("The income was read wrongly.\nSee file 7.")
-    second.get_by_label("Reviewer, date").fill("A. Lee")
-    page.reload()
-    expect(first.get_by_label("Disposition")).to_have_value("explained")
-    expect(first.get_by_label("Reason")).to_have_value("The income was read wrongly.\nSee file 7.")
-    expect(first.get_by_label("Reviewer, date")).to_have_value("")
-    expect(second.get_by_label("Reviewer, date")).to_have_value("A. Lee")
-    first.get_by_label("Reason").fill("")
-    page.reload()
-    expect(first.get_by_label("Reason")).to_have_value("")

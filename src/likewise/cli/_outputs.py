@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 ENDINGS: Final = (".parquet", ".csv")
 AUDIT_FILES: Final = (
-    *("worst_pairs.parquet", "worst_pairs.csv", "review_sheet.csv", "junit.xml", "audit.md", "report.html"),
-    "audit.json",
+    *("worst_pairs.parquet", "review_sheet.csv", "junit.xml", "audit.md", "report.html", "audit.json"),
 )
 Writers = dict[str, Callable[[Path], Any]]  # by name of the file; the record comes last
 
@@ -122,18 +121,16 @@ def _write_page(text: str, path: Path) -> None:
 
 def write_audit(out: Path, record: AuditRecord) -> None:
     """Write all files of an audit; an old audit stays until the new one is whole, and the record comes last."""
-    import pyarrow.csv
     import pyarrow.parquet
 
     from likewise.auditing import cases_table
-    from likewise.auditing._internal import defuse_formulas, sheet_as_bytes
+    from likewise.auditing._internal import sheet_as_bytes
     from likewise.report import to_junit
 
     labels = record.labels if record.task == "multiclass" else None
     cases = cases_table(record.worst_pairs, labels)
     tables: Writers = {
         "worst_pairs.parquet": lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
-        "worst_pairs.csv": lambda path: pyarrow.csv.write_csv(defuse_formulas(cases), path),
         "review_sheet.csv": lambda path: path.write_bytes(sheet_as_bytes(record, ".csv")),
         "junit.xml": partial(_write_page, to_junit(record)),
     }

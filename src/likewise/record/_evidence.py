@@ -254,6 +254,11 @@ class GroupRate:
         then weighted.
     n_effective : float or None
         And how many people of equal weight would leave the selection rate as uncertain.
+    n_selected : int or None
+        How many people of the group are selected, whatever they weigh; None where there is no selection rate.
+    scoring_rate : float or None
+        The share of the group on the favourable side of the median score of everybody; None where scores are decisions,
+        and with more than two labels.
 
     Examples
     --------
@@ -275,6 +280,8 @@ class GroupRate:
     impact_interval: tuple[float, ...] | None = None
     weight: float | None = None
     n_effective: float | None = None
+    n_selected: int | None = None
+    scoring_rate: float | None = None
 
     def __str__(self) -> str:
         who = ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
@@ -283,38 +290,6 @@ class GroupRate:
         found += [] if self.impact_ratio is None else [f"adverse impact ratio {self.impact_ratio:.3g}"]
         found += [] if self.mean_score is None else [f"mean score {self.mean_score:.3g}"]
         return f"{who}: {', '.join(found)}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownGroup:
-    """Selection and scoring rates of one group without unknown values, compared with the highest among such groups."""
-
-    columns: tuple[str, ...]
-    values: tuple[Any, ...]
-    n_people: int
-    n_selected: int | None = None  # None without decisions; rates are weighted where people are, and counts are not
-    selection_rate: float | None = None
-    impact_ratio: float | None = None  # of the selection rate; None where nobody of a known group is selected
-    n_above: int | None = None  # people on the favourable side of the median score; None where scores are decisions
-    scoring_rate: float | None = None
-    scoring_ratio: float | None = None  # the impact ratio of the scoring rate
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownCount:
-    """How many people have an unknown (missing) value in any of these columns."""
-
-    columns: tuple[str, ...]
-    n_people: int
-
-
-@dataclass(frozen=True, slots=True)
-class KnownGroups:
-    """Groups by each sensitive column, by each two of them, and by all; and how many people are in none."""
-
-    median_score: float | None  # of everybody; None where scores are decisions
-    groups: tuple[KnownGroup, ...]
-    unknown: tuple[UnknownCount, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,10 +20,7 @@ from likewise.record._evidence import (
     Direction,
     Factor,
     GroupRate,
-    KnownGroup,
-    KnownGroups,
     PairCase,
-    UnknownCount,
     name_people,
 )
 from likewise.record._form import FormError, read_as

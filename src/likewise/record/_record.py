@@ -13,7 +13,7 @@ from likewise._checks import MOST_NESTED, nests_too_deeply
 from likewise._json import plain
 from likewise.exceptions import LikewiseError
 from likewise.record._attribution import Attribution, CertificateRecord, NamedRecord
-from likewise.record._evidence import ColumnDirections, Coverage, Direction, GroupRate, KnownGroups, PairCase
+from likewise.record._evidence import ColumnDirections, Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
     CONCLUDED,
@@ -120,7 +120,6 @@ class AuditRecord:
     directions: tuple[Direction, ...]
     coverage: tuple[Coverage, ...]
     groups: tuple[GroupRate, ...]
-    known_groups: KnownGroups | None = None  # in records of earlier versions, and with a score per class
     fairlearn: Mapping[str, float | None]
     distributions: GapDistribution
     person_gaps: PersonGaps
@@ -284,8 +283,7 @@ class AuditRecord:
                 raise FormError(f"{name}.edges are not ascending numbers")
             if any(len(counts) != len(edges) - 1 for counts in counted):
                 raise FormError(f"{name} does not have one count for each of {len(edges) - 1:,} bins")
-        known = () if self.known_groups is None else self.known_groups.groups
-        for name, groups in (("coverage", self.coverage), ("groups", self.groups), ("known_groups", known)):
+        for name, groups in (("coverage", self.coverage), ("groups", self.groups)):
             if any(len(one.columns) != len(one.values) for one in groups):
                 raise FormError(f"{name} does not have one value for each column")
         if any(not 1 <= one.pair <= len(self.worst_pairs) for one in self.reviews):

@@ -240,7 +240,6 @@ class PairView:
     decided: tuple[Value, Value] | None
     factors: tuple[FactorRow, ...]
     more: str
-    key: str
 
     @property
     def headline(self) -> str:
@@ -258,9 +257,8 @@ def worst_pairs(record: AuditRecord) -> list[PairCase]:
 def pair_views(record: AuditRecord, most: int) -> list[PairView]:
     """Lay out the pairs with the largest gaps side by side."""
     names = join(show(label) for label in record.labels) if record.task == "multiclass" else None
-    worst = enumerate(zip(record.pair_keys, record.worst_pairs, strict=True), start=1)
-    listed = [(number, key, pair) for number, (key, pair) in worst if pair.gap]
-    return [_view_pair(number, key, pair, record, names) for number, key, pair in listed[:most]]
+    listed = [(number, pair) for number, pair in enumerate(record.worst_pairs, start=1) if pair.gap]
+    return [_view_pair(number, pair, record, names) for number, pair in listed[:most]]
 
 
 def _name_parts(pair: PairCase, reference: Mapping[str, tuple[Any, ...]]) -> tuple[str, str]:
@@ -272,7 +270,7 @@ def _name_parts(pair: PairCase, reference: Mapping[str, tuple[Any, ...]]) -> tup
     return ("", "") if left == right else (" (control)", " (target)") if left > right else (" (target)", " (control)")
 
 
-def _view_pair(number: int, key: str, pair: PairCase, record: AuditRecord, score_names: Value | None) -> PairView:
+def _view_pair(number: int, pair: PairCase, record: AuditRecord, score_names: Value | None) -> PairView:
     rule, parts = record.terms, _name_parts(pair, record.settings.reference or {})
     factors, tolerances = _choose(pair.factors), _describe_tolerances(pair.factors, rule)
     return PairView(
@@ -290,7 +288,6 @@ def _view_pair(number: int, key: str, pair: PairCase, record: AuditRecord, score
         None if pair.is_flip is None else (_decision(pair.left_decision), _decision(pair.right_decision)),
         tuple(_view_factor(factor, tolerances) for factor in factors),
         _count_left_out(pair.factors, factors),
-        key,
     )
 
 

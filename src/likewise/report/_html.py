@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from likewise._format import count_of, show_interval, show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import DISPOSITIONS, ComparisonRecord
+from likewise.record._internal import ComparisonRecord
 from likewise.report import _attribution as attribution
 from likewise.report import _charts as charts
 from likewise.report import _evidence as evidence
@@ -201,7 +201,6 @@ def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
             "pairs": evidence.pair_views(record, n_pairs),
             "parts": attribution.parts_of_pairs(record),
             "n_open": N_OPEN,
-            "dispositions": DISPOSITIONS,
             "more": count_left_out(len(evidence.worst_pairs(record)), n_pairs, "pairs"),
         },
         "review": {

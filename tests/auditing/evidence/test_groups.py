@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -59,9 +58,13 @@ def test_rates_are_shares_of_the_people_they_are_about(rows: list[tuple[tuple[in
         positions = [int(name[-1]) for name in rate.columns]
         here = (sensitive[:, positions] == rate.values).all(axis=1)
         assert rate.mean_score == pytest.approx(scores.values[here].mean())
+        assert rate.n_selected == scores.decisions[here].sum()
+        above = (scores.values > np.median(scores.values))[here].mean()
+        assert rate.scoring_rate == (pytest.approx(above) if len(set(quarters)) > 2 else None)
         for label, share in ((1, rate.true_positive_rate), (0, rate.false_positive_rate)):
             chosen = scores.decisions[here & (labels == label)]
             assert share == (pytest.approx(chosen.mean()) if len(chosen) else None)
+    assert {len(rate.columns) for rate in found} == {1, 2}
     for columns in {rate.columns for rate in found}:
         family = [rate for rate in found if rate.columns == columns]
         assert sum(rate.n_people for rate in family) == len(rows)
@@ -87,6 +90,21 @@ def test_groups_go_by_their_values_single_columns_first() -> None:
         (("sex", "race"), ("Male", "Asian")),
         (("sex", "race"), ("Male", None)),
     ]
+
+
+@pytest.mark.parametrize(("n_columns", "sizes"), [(1, {1}), (3, {1, 2, 3}), (5, {1, 2, 5}), (6, {1, 6})])
+def test_each_two_columns_are_rated_together_unless_there_are_many(n_columns: int, sizes: set[int]) -> None:
+    table = CodedTable(sensitive=[[0] * n_columns, [1] * n_columns])
+    assert {len(rate.columns) for rate in rate_groups(decided([0.1, 0.9]), table)} == sizes
+
+
+def test_low_scores_may_be_on_the_favourable_side_of_the_median() -> None:
+    table, values = CodedTable(sensitive=[[0], [0], [1]]), np.array([0.1, 0.5, 0.9])
+    low, high = (
+        [rate.scoring_rate for rate in rate_groups(Scores(values, "binary", favours_low=favours_low), table)]
+        for favours_low in (True, False)
+    )
+    assert (low, high) == ([0.5, 0.0], [0.0, 1.0])
 
 
 def test_the_positive_label_may_be_the_first() -> None:
@@ -180,11 +198,6 @@ def test_what_fairlearn_cannot_say_is_left_out() -> None:
 def test_one_person_differs_from_nobody() -> None:
     found = fairlearn_measures(decided([0.9]), CodedTable(sensitive=[[0]], labels=[0]))
     assert found["demographic_parity_ratio"] == 1.0
-
-
-def test_without_fairlearn_there_is_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "fairlearn", None)
-    assert fairlearn_measures(decided([0.1, 0.9]), CodedTable(sensitive=[[0], [1]], labels=[0, 1])) == {}
 
 
 def test_scores_belong_to_the_people_of_the_table() -> None:

@@ -104,31 +104,16 @@ def test_any_valid_review_comes_back(
 
 def test_what_a_spreadsheet_does_by_itself_is_understood(tmp_path: Path) -> None:
     rows = rows_of(RECORD)
-    for row in rows:
-        row["person_score"] = f"{float(row['person_score']):.5E}".replace(".", ",")
-        row["gap"] = f"{float(row['gap']):.9g}".replace(".", ",")
-        row["person_age"] = "52341,12346"
-        row["comparator_age"] = "05.03.2024"
-        row["person_school"] = "12345678,13"  # a tie, rounded up
-        row["person_job"] = "=cook"  # without the apostrophe
+    for row in rows:  # what is there to be looked at is not read
+        row |= {"gap": row["gap"].replace(".", ","), "person_job": "=cook", "comparator_age": "05.03.2024"}
     rows[0] |= FILLED | {"date": "17.11.2026", "disposition": " Explained ", "reason": 'second;\r\n"old" income'}
-    rows = [{**row, "": ""} for row in [*rows, dict.fromkeys(rows[0], "")]]
+    rows = [{**row, "": "", "notes": "look"} for row in [*rows, dict.fromkeys(rows[0], "")]]
+    rows[-1] |= {"notes": ""}
     path = save(rows, tmp_path / "a.csv", separator=";", encoding="cp1252")
     path.write_bytes(b"sep=;\r\n" + path.read_bytes())
     (one,) = merge_reviews(RECORD, path).reviews
     assert (one.pair, one.date, one.disposition) == (1, "2026-11-17", "explained")
     assert one.reason == 'second;\n"old" income'
-
-
-def test_columns_that_differ_in_blanks_only_come_back(tmp_path: Path) -> None:
-    record = make_record()
-    for pair in record["worst_pairs"]:
-        names = ("sex", "sex ", " sex", "id\n")
-        pair["factors"] = [one | {"column": name} for one, name in zip(pair["factors"], names, strict=True)]
-    found = AuditRecord.of(record)
-    rows = rows_of(found)
-    rows[0] |= FILLED
-    assert len(merge_reviews(found, save(rows, tmp_path / "a.csv")).reviews) == 1
 
 
 def lose(rows: Rows) -> None:
@@ -161,16 +146,6 @@ def every(change_row: Callable[[dict[str, str]], Any]) -> Callable[[Rows], None]
         (lose, f"a.csv lacks pair 3 (key '{RECORD.pair_keys[2]}')"),
         (double, f"has the pair with key '{RECORD.pair_keys[1]}' 2 times, in rows 3, 14"),
         (add, "row 14 has the key 'k000000000000', which is no pair of this record"),
-        (change(1, person_sex="m"), "row 3 (pair 2): person_sex is 'm' where the record has 'f'"),
-        (change(1, person_sex=""), "row 3 (pair 2): person_sex is empty where the record has 'f'"),
-        (change(0, gap="0.499999"), "row 2 (pair 1): gap is '0.499999' where the record has '0.5'"),
-        (change(0, gap="0,5"), "row 2 (pair 1): gap is '0,5'"),  # no decimal mark between commas
-        (change(0, person_score="0.000001"), "person_score is '0.000001' where the record has"),
-        (change(0, comparator_age="06.03.2024"), "comparator_age is '06.03.2024'"),
-        (change(0, comparator_school="0.0000001"), "comparator_school is '0.0000001' where the record has '0'"),
-        (change(0, person_school="12345678.2"), "person_school is '12345678.2'"),
-        (change(0, person_row="8"), "person_row is '8'"),
-        (change(0, pair="2"), "row 2 (pair 1): pair is '2' where the record has '1'"),
         (change(0, **{**FILLED, "disposition": "explaned"}), "Did you mean 'explained'?"),
         (change(0, **{**FILLED, "disposition": "fine"}), "write one of resolved, explained, unresolved."),
         (change(0, **{**FILLED, "date": "yesterday"}), "date is 'yesterday', which is not a date"),
@@ -180,8 +155,6 @@ def every(change_row: Callable[[dict[str, str]], Any]) -> Callable[[Rows], None]
         (change(0, **{**FILLED, "reviewer": ""}), "there is a disposition but no reviewer"),
         (change(0, **{**FILLED, "reason": ""}), "the pair is 'explained' without a reason"),
         (change(0, reason="see file"), "there is a reason but no disposition"),
-        (every(lambda row: row.pop("person_sex")), "a.csv lacks the column 'person_sex'"),
-        (every(lambda row: row.update(notes="look")), "a.csv has a column 'notes', which the sheet did not have"),
         (every(lambda row: row.update(key=f"k{row['pair']}")), "is the sheet of another audit"),
     ],
 )
@@ -191,14 +164,6 @@ def test_tampering_is_named_in_one_line(tamper: Callable[[Rows], None], fault: s
     (found,) = faults_of(rows, tmp_path / "a.csv")
     assert fault in found
     assert found.startswith("a.csv")
-
-
-def test_a_change_in_any_column_is_named(tmp_path: Path) -> None:
-    for name in [one for one in rows_of(RECORD)[0] if one not in FILLED]:
-        rows = rows_of(RECORD)
-        rows[3][name] += "1"
-        faults = faults_of(rows, tmp_path / "a.csv")
-        assert any(f"{name} is " in one or "has the key" in one for one in faults), name
 
 
 @settings(max_examples=sized(10, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -221,9 +186,8 @@ def test_a_damaged_file_is_refused_or_has_reviews_of_the_same_pairs(
 def test_every_fault_is_named(tmp_path: Path) -> None:
     rows = rows_of(RECORD)
     rows[0] |= FILLED | {"date": "soon", "reviewer": ""}
-    rows[4]["person_job"] = "smith"
     lose(rows)
-    assert len(faults_of(rows, tmp_path / "a.csv")) == 4
+    assert len(faults_of(rows, tmp_path / "a.csv")) == 3
 
 
 def test_dates_between_slashes_are_read_in_the_order_that_fits_all_of_a_sheet(tmp_path: Path) -> None:
@@ -235,7 +199,8 @@ def test_dates_between_slashes_are_read_in_the_order_that_fits_all_of_a_sheet(tm
 
 
 def test_a_file_that_is_no_sheet_is_refused(tmp_path: Path) -> None:
-    for content in (b"", b"a,b\n1,2\n", b"PK\x03\x04...", b"\x00\xff\xfe\x00"):
+    twice = b"key,key,reviewer,date,disposition,reason\n"
+    for content in (b"", b"a,b\n1,2\n", b"key,disposition\n", twice, b"PK\x03\x04...", b"\x00\xff\xfe\x00"):
         (tmp_path / "a.csv").write_bytes(content)
         with pytest.raises(TableFileError):
             merge_reviews(RECORD, tmp_path / "a.csv")

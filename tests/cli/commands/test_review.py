@@ -80,24 +80,25 @@ def test_reviews_are_merged_one_after_the_other_and_verified(run: Run, folder: P
 
 
 def test_every_fault_is_a_line_and_nothing_is_written(run: Run, folder: Path) -> None:
-    sheet = fill(folder, "a.csv", {}, FILLED | {"disposition": "explaned"}, {"person_job": "king\nof all"}, lost=1)
+    sheet = fill(folder, "a.csv", {}, FILLED | {"disposition": "explaned"}, {"reason": "king\nof all"}, lost=1)
     outcome = run("review", "merge", folder, sheet, "--out", folder.with_name("reviewed"))
     assert (outcome.code, outcome.stdout) == (1, "")
     lost, word, changed, last = outcome.stderr.splitlines()
     assert "a.csv lacks pair 1" in lost
     assert "row 2 (pair 2): disposition is 'explaned'" in word
     assert "Did you mean 'explained'?" in word
-    assert "row 3 (pair 3): person_job is 'king of all' where the record has" in changed
+    assert "row 3 (pair 3): there is a reason but no disposition" in changed
     assert last == "likewise: Nothing was written."
     assert not folder.with_name("reviewed").exists()
 
 
 def test_many_faults_are_counted(run: Run, folder: Path) -> None:
-    wrong = {"person_job": "x", "comparator_job": "x", "person_sex": "x", "comparator_sex": "x", "gap": "x"}
-    outcome = run("review", "merge", folder, fill(folder, "a.csv", *[wrong] * 5), "--out", folder.with_name("reviewed"))
+    wrong = {"disposition": "x", "reviewer": "", "date": ""}
+    sheet = fill(folder, "a.csv", *[wrong] * 5)
+    outcome = run("review", "merge", folder, sheet, sheet, "--out", folder.with_name("reviewed"))
     assert outcome.code == 1
     assert len(outcome.stderr.splitlines()) == 21
-    assert outcome.stderr.endswith("... and 5 more. Nothing was written.\n")
+    assert outcome.stderr.endswith("... and 10 more. Nothing was written.\n")
 
 
 def test_what_cannot_be_read_or_written_is_refused_in_a_line(run: Run, folder: Path) -> None:
@@ -106,7 +107,7 @@ def test_what_cannot_be_read_or_written_is_refused_in_a_line(run: Run, folder: P
     for args, reason in (
         ((folder, folder.with_name("none.csv"), "--out", out), "cannot be read"),
         ((folder, folder / "audit.md", "--out", out), "is not a review sheet"),
-        ((folder, folder / "worst_pairs.csv", "--out", out), "its first row has no column 'key'"),
+        ((folder, folder / "junit.xml", "--out", out), "its first row has no column 'key'"),
         ((sheet, sheet, "--out", out), "is not the record of an audit"),
         ((folder.parent / "none", sheet, "--out", out), "cannot be read"),
         ((folder, sheet, "--out", folder), "is there already. Name a new folder."),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from itertools import combinations as choose
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import WeightedOrder, effective_counts
 from likewise.exceptions import ScoreError
-from likewise.record._internal import GroupRate, KnownGroup, KnownGroups, Measure, UnknownCount
+from likewise.record._internal import GroupRate, Measure
 from likewise.schema import CodedTable
 
 FAIRLEARN_MEASURES: Final = (
@@ -36,7 +35,9 @@ FEWEST_SCORES: Final = 3  # different ones: decisions have no median to be above
 def rate_groups(
     scores: Scores, table: CodedTable, *, reference: Any = None, confidence: float | None = None
 ) -> tuple[GroupRate, ...]:
-    """Rate the groups that each sensitive column parts people into, then those that all columns do together.
+    """Rate the groups that each sensitive column parts people into, then those that each two do, and all together.
+
+    Of more than five sensitive columns, intersections of two are left out.
 
     Parameters
     ----------
@@ -66,9 +67,21 @@ def rate_groups(
     """
     _refuse_lengths(scores, table)
     names = table.names["sensitive"]
-    families = [(name,) for name in names] + ([names] if len(names) > 1 else [])
-    control = Reference.of(reference, table)
-    return tuple(rate for columns in families for rate in _rate_family(scores, table, columns, control, confidence))
+    twos = choose(names, 2) if len(names) <= MOST_COLUMNS else ()
+    families = dict.fromkeys([*((name,) for name in names), *twos, *([names] if names else [])])
+    control, above = Reference.of(reference, table), _above_median(scores)
+    return tuple(
+        rate for columns in families for rate in _rate_family(scores, above, table, columns, control, confidence)
+    )
+
+
+def _above_median(scores: Scores) -> NDArray[np.bool_] | None:
+    """Return who is on the favourable side of the median score; None where scores are decisions, or one per class."""
+    if scores.values.ndim > 1 or len(np.unique(scores.values[scores.counting])) < FEWEST_SCORES:
+        return None
+    whole = scores.weights is None
+    median = np.median(scores.values) if whole else WeightedOrder.of(scores.values, scores.weights).quantile(0.5)
+    return scores.sign * (scores.values - median) > 0
 
 
 def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) -> float | None:
@@ -168,7 +181,7 @@ def bound_ratio(one: _Selected, other: _Selected, confidence: float) -> Interval
 
 
 def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
-    """Measure as fairlearn does, if it is installed, how differently groups are treated, by all sensitive columns.
+    """Measure as fairlearn does how differently groups are treated, by all sensitive columns.
 
     Parameters
     ----------
@@ -180,9 +193,8 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
     -------
     dict of str to float
         Difference and ratio of demographic parity and of equalized odds, as fairlearn defines them: it takes rates of
-        groups that lack a label for 0. Those it finds no number for are left out. Nothing without fairlearn, without
-        decisions, without sensitive columns, or where there are more than two labels. Without labels there are no
-        equalized odds.
+        groups that lack a label for 0. Those it finds no number for are left out. Nothing without decisions, without
+        sensitive columns, or where there are more than two labels. Without labels there are no equalized odds.
 
     Examples
     --------
@@ -191,15 +203,12 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
     >>> from likewise.auditing import Scores, fairlearn_measures
     >>> table = CodedTable(sensitive=[[0], [0], [1], [1]], labels=[0, 1, 0, 1])
     >>> scores = Scores(np.array([0.25, 0.75, 0.75, 1.0]), "binary", decisions=np.array([0, 1, 1, 1]))
-    >>> fairlearn_measures(scores, table).get("demographic_parity_difference", 0.5)
+    >>> fairlearn_measures(scores, table)["demographic_parity_difference"]
     0.5
     """
     _refuse_lengths(scores, table)
     if scores.task != "binary" or scores.decisions is None or not len(table) or not table.names["sensitive"]:
         return {}
-    if find_spec("fairlearn") is None:
-        return {}
-    # fairlearn itself would take longer than all the rest of an audit; the tests compare with it
     (group, groups), positive = number_combinations(table), positives_of(scores, table)
     found = [*_spread_of(_shares(scores.decisions, group, len(groups), scores.weights))]
     if scores.has_labels and scores.predicted is not None:
@@ -216,16 +225,24 @@ def _spread_of(rates: list[float | None]) -> tuple[float, float]:
 
 
 def _rate_family(
-    scores: Scores, table: CodedTable, columns: tuple[str, ...], reference: Reference, confidence: float | None
+    scores: Scores,
+    above: NDArray[np.bool_] | None,
+    table: CodedTable,
+    columns: tuple[str, ...],
+    reference: Reference,
+    confidence: float | None,
 ) -> list[GroupRate]:
     group, combinations = number_combinations(table, columns)
     n_groups = len(combinations)
     absent: list[float | None] = [None] * n_groups
     weights = scores.weights
     means = absent if scores.task == "multiclass" else _shares(scores.values, group, n_groups, weights)
+    scoring = absent if above is None else _shares(above, group, n_groups, weights)
+    n_selected: list[int | None] = [None] * n_groups
     selected, right, wrong = absent, absent, absent
     if scores.task != "multiclass" and scores.decisions is not None:
         selected = _shares(scores.decisions, group, n_groups, weights)
+        n_selected = np.bincount(group, scores.decisions * scores.counting, n_groups).astype(np.int64).tolist()
     if scores.task == "binary" and scores.has_labels and scores.predicted is not None:
         is_positive = positives_of(scores, table)
         right, wrong = (_shares(scores.predicted, group, n_groups, weights, who) for who in (is_positive, ~is_positive))
@@ -246,21 +263,24 @@ def _rate_family(
             is_reference=reference.count(values, columns) == most,
             weight=weight,
             n_effective=size,
+            n_selected=n_chosen,
+            scoring_rate=score_rate,
         )
-        for values, n_people, rate, true_positive, false_positive, mean, weight, size in zip(
-            combinations, counts.tolist(), selected, right, wrong, means, totals, sizes, strict=True
+        for values, n_people, rate, true_positive, false_positive, mean, weight, size, n_chosen, score_rate in zip(
+            *(combinations, counts.tolist(), selected, right, wrong, means, totals, sizes, n_selected, scoring),
+            strict=True,
         )
         if n_people
     ]
-    return [_relate(one, rates, confidence) for one in rates]
+    highest = max(rates, key=lambda one: one.selection_rate or 0.0, default=None)
+    controls = [one for one in rates if one.is_reference] or [highest]  # type: ignore[list-item]
+    return [_relate(one, controls, confidence) for one in rates]
 
 
-def _relate(one: GroupRate, family: Sequence[GroupRate], confidence: float | None) -> GroupRate:
-    """Compare a group's rate with that of the control groups, or with the highest."""
+def _relate(one: GroupRate, controls: Sequence[GroupRate], confidence: float | None) -> GroupRate:
+    """Compare a group's rate with that of the control groups."""
     if one.selection_rate is None:
         return one
-    highest = max(family, key=lambda other: other.selection_rate or 0.0)
-    controls = [other for other in family if other.is_reference] or [highest]
     own, control = _Selected.of([one]), _Selected.of(controls)
     is_other = one not in controls and control.rate > 0
     return replace(
@@ -308,74 +328,3 @@ def _refuse_lengths(scores: Scores, table: CodedTable) -> None:
         raise ScoreError(
             f"The scores are {len(scores):,}, but the table has {len(table):,} rows. Give one per row, in order."
         )
-
-
-def rate_known_groups(scores: Scores, table: CodedTable) -> KnownGroups | None:
-    """Rate the groups by each sensitive column, by each two, and by all; None where people have a score per class.
-
-    The highest rate, by which the others are divided, is that of a group without an unknown (missing) value, and only
-    such groups are rated; people with an unknown value are counted.
-    """
-    names = table.names["sensitive"]
-    if scores.values.ndim > 1 or not names:
-        return None
-    twos = list(choose(names, 2)) if len(names) <= MOST_COLUMNS else []
-    families = list(dict.fromkeys([*((name,) for name in names), *twos, names]))
-    median, above = None, None
-    if len(np.unique(scores.values[scores.counting])) >= FEWEST_SCORES:
-        median = _median(scores)
-        above = scores.sign * (scores.values - median) > 0
-    groups: list[KnownGroup] = []
-    unknown: list[UnknownCount] = []
-    for columns in families:
-        numbers, values = number_combinations(table, columns)
-        is_known = np.array([None not in one for one in values], np.bool_)
-        unknown.append(UnknownCount(columns, int(np.count_nonzero(~is_known[numbers] & scores.counting))))
-        groups += _rate_known(columns, numbers, values, is_known, (scores.decisions, above), scores)
-    return KnownGroups(median, tuple(groups), tuple(unknown))
-
-
-def _median(scores: Scores) -> float:
-    if scores.weights is None:
-        return float(np.median(scores.values))
-    return WeightedOrder.of(scores.values, scores.weights).quantile(0.5)
-
-
-def _rate_known(
-    columns: tuple[str, ...],
-    numbers: NDArray[np.int64],
-    values: list[tuple[Any, ...]],
-    is_known: NDArray[np.bool_],
-    selected: tuple[NDArray[Any] | None, NDArray[np.bool_] | None],  # by decision, and by the median score
-    scores: Scores,
-) -> list[KnownGroup]:
-    """Rate known groups by the weights of people; numbers of people are as they are."""
-    n_people, counting = np.bincount(numbers[scores.counting], minlength=len(values)), scores.counting
-    counts = [None if one is None else np.bincount(numbers, one * counting, len(values)) for one in selected]
-    rates = [None if one is None else one / np.maximum(n_people, 1) for one in counts]
-    if scores.weights is not None:
-        totals = np.maximum(np.bincount(numbers, scores.weights, len(values)), np.finfo(np.float64).tiny)
-        sums = (None if one is None else np.bincount(numbers, one * scores.weights, len(values)) for one in selected)
-        rates = [None if one is None else one / totals for one in sums]
-    highest = [None if one is None else float(one[is_known].max(initial=0.0)) for one in rates]
-    found = []
-    for place in np.flatnonzero(is_known & (n_people > 0)).tolist():
-        selection, scoring = (None if one is None else float(one[place]) for one in rates)
-        ratios = [
-            None if rate is None or not most else rate / most
-            for rate, most in zip((selection, scoring), highest, strict=True)
-        ]
-        found.append(
-            KnownGroup(
-                columns=columns,
-                values=values[place],
-                n_people=int(n_people[place]),
-                n_selected=None if counts[0] is None else round(float(counts[0][place])),
-                selection_rate=selection,
-                impact_ratio=ratios[0],
-                n_above=None if counts[1] is None else round(float(counts[1][place])),
-                scoring_rate=scoring,
-                scoring_ratio=ratios[1],
-            )
-        )
-    return found

@@ -223,16 +223,11 @@ def workbook_of(table: pa.Table, choices: Mapping[str, tuple[str, ...]]) -> byte
 def _fill(cell: Any, value: Any, *, is_date: bool = False) -> None:
     """Put a value into a cell: text as text, whatever it begins with, and numbers as numbers."""
     is_text = isinstance(value, str)
-    cell.value = without_controls(value) if is_text else value
+    cell.value = CONTROLS.sub("?", value) if is_text else value  # which no workbook can hold
     if is_text:
         cell.data_type = "s"
         cell.quotePrefix = True  # stays text when it is edited
     cell.number_format = "yyyy-mm-dd" if is_date else "@" if is_text else "General"
-
-
-def without_controls(text: str) -> str:
-    """Return text as a workbook can hold it."""
-    return CONTROLS.sub("?", text)
 
 
 def _without_times(data: bytes) -> bytes:

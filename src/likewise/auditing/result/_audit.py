@@ -80,7 +80,7 @@ class Audit(AuditParts):
     groups : tuple of GroupRate
         Selection rates by sensitive value.
     fairlearn : mapping of str to float
-        Group metrics of fairlearn, if that is installed.
+        Group metrics as fairlearn defines them.
     worst : tuple of PairCase
         The pairs with the largest gaps, side by side.
     notes : tuple of Note

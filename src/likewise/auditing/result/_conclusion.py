@@ -26,7 +26,7 @@ from likewise.auditing.evidence._distributions import (
     gap_distribution,
     score_distribution,
 )
-from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups, rate_known_groups
+from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
 from likewise.auditing.evidence._reference import Reference, measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import SliceMeasures, measure_pairs
@@ -61,7 +61,7 @@ from likewise.schema._internal import hash_array, hash_table
 MOST_BYTES: Final = 1_000_000_000  # for what is measured of people at a time
 OF_PERSON: Final = 100  # bytes
 FEW_CORES: Final = 4  # which each part of the work keeps busy by itself, in less memory than several parts at a time
-PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow", "fairlearn")
+PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow")
 
 Found = TypeVar("Found")
 log = logging.getLogger(__name__)
@@ -204,7 +204,6 @@ def _describe_people(
             "people": lambda: measure_people(scores, table, question.outcomes, settings),
             "coverage": lambda: _cover_groups(gathered, question),
             "groups": lambda: rate_groups(scores, table, reference=reference.values, confidence=confidence),
-            "known_groups": lambda: rate_known_groups(scores, table),
             "fairlearn": lambda: fairlearn_measures(scores, table),
             "calibration": lambda: calibration_of_question(question),
             "score_distribution": lambda: score_distribution(question),

@@ -70,7 +70,7 @@ confidence intervals are computed from a sample of that many; with --when-too-ma
 
 A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
 limit is met when the whole confidence interval meets it. With --out, audit.json, report.html, audit.md, junit.xml, \
-worst_pairs.parquet, worst_pairs.csv and review_sheet.csv are written to that folder; [bold]likewise verify[/bold] \
+worst_pairs.parquet and review_sheet.csv are written to that folder; [bold]likewise verify[/bold] \
 recomputes audit.json. Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
 
 With --plan, columns, rule, measures and policy are those that [bold]likewise plan[/bold] sealed. Options that are \

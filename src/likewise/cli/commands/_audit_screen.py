@@ -328,7 +328,7 @@ def _worst(record: AuditRecord, width: int, out: Path | None) -> Iterator[Render
         n_others = len(record.worst_pairs) - len(examples)
         if out is not None and n_others:
             verb = "is" if n_others == 1 else "are"
-            yield Text(one_line(f"{n_others:,} more worst pairs {verb} in {out / 'worst_pairs.csv'}."))
+            yield Text(one_line(f"{n_others:,} more worst pairs {verb} in {out / 'review_sheet.csv'}."))
 
 
 def _example(case: PairCase, record: AuditRecord) -> Example:

@@ -26,9 +26,8 @@ disposition and reason; each may have a copy. The disposition is one of
 
   unresolved  neither, so far
 
-and pairs that nobody has reviewed stay empty. Sheets are read as spreadsheets write them (semicolons, decimal \
-commas, other encodings, rows and columns in any order) and checked against the record: a lost, doubled, changed or \
-foreign row is named, and then nothing is written.
+and pairs that nobody has reviewed stay empty. Sheets are read as spreadsheets write them (semicolons, other \
+encodings, rows and columns in any order); a lost, doubled or foreign row is named, and then nothing is written.
 
 [bold]Example[/bold]
 

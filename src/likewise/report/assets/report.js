@@ -4,7 +4,6 @@
  * Legends:  g.lw-key with data-series switches every .lw-series of its chart with the same number.
  * Tables:   table.sortable; a cell's data-sort goes before its text; th[data-nosort] stays as it is.
  * Parts:    the element with data-details-controls gets two buttons for every <details>.
- * Reviews:  what is typed into fieldset.review is kept in this browser by data-key, and put back when the page opens.
  * Words of the data only ever become textContent.
  */
 (function () {
@@ -174,28 +173,6 @@
       head.setAttribute("aria-sort", "none");
       button.addEventListener("click", function () {
         sortTable(table, head);
-      });
-    });
-  });
-
-  /* reviews */
-
-  all("fieldset.review").forEach(function (sheet) {
-    all("input, textarea", sheet).forEach(function (field) {
-      var name = "likewise." + sheet.getAttribute("data-key") + "." + field.name;
-      try {
-        field.value = localStorage.getItem(name) || field.value;
-      } catch (refused) {
-        return; // a browser that keeps nothing for pages from disk
-      }
-      field.addEventListener("input", function () {
-        try {
-          if (field.value) localStorage.setItem(name, field.value);
-          else localStorage.removeItem(name);
-        } catch (full) {
-          field.setCustomValidity("This browser cannot keep this entry: print the page, or use review_sheet.csv.");
-          field.reportValidity();
-        }
       });
     });
   });
