@@ -18,8 +18,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import metrics
 
-from likewise.auditing import measure_errors, measure_utility, rank_scores
+from likewise.auditing import rank_scores
+from likewise.auditing._internal import measure_utility
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -272,11 +274,15 @@ def _find_truth(
             found[f"{where}excess_{name.removeprefix(where)}"] = found[name] - baseline[name]
     found |= {f"within_{name}": one for name, one in baseline.items() if not name.startswith(SLICES[1:])}
     weights = people.weight
-    known = (
-        measure_errors(people.outcome, scores, weights=weights)
-        if task == "regression"
-        else measure_utility(people.label, scores, weights=weights)
-    )
+    known: dict[str, float | None] = {}
+    if task == "regression":
+        how = {"sample_weight": weights}
+        known["score_spread"] = float(np.sqrt(np.cov(scores, aweights=weights, ddof=0)))
+        known["r2"] = metrics.r2_score(people.outcome, scores, **how)
+        known["mean_absolute_error"] = metrics.mean_absolute_error(people.outcome, scores, **how)
+        known["root_mean_squared_error"] = metrics.root_mean_squared_error(people.outcome, scores, **how)
+    else:
+        known = measure_utility(people.label, scores, weights=weights)
     return found | {name: value for name, value in known.items() if value is not None}
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from likewise.auditing import Change, Comparison, Measure
+from likewise.report import to_html
+
 GAPS = ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_share_above", "gap_over_spread", "flip_rate")
 RANK_GAPS = ("rank_gap_mean", "rank_gap_median", "rank_gap_q3", "rank_gap_q95")
 EXCESSES = ("excess_gap_mean", "excess_rank_gap_mean", "excess_flip_rate")
@@ -126,3 +129,19 @@ def make_record() -> dict[str, Any]:
         "policy": None,
         "verdict": None,
     }
+
+
+def compare_plain(before: dict[str, Any], after: dict[str, Any], *notes: Any) -> Comparison:
+    """Compare the measures of two records, without intervals."""
+    pairs = {name: (Measure(**one), Measure(**after["measures"][name])) for name, one in before["measures"].items()}
+    differences = {
+        name: None if None in (old.value, new.value) else new.value - old.value  # type: ignore[operator]
+        for name, (old, new) in pairs.items()
+    }
+    return Comparison({name: Change(*both, Measure(differences[name])) for name, both in pairs.items()}, notes)
+
+
+def to_html_of_both(record: dict[str, Any], before: dict[str, Any] | None = None) -> str:
+    """Give the page of a record, compared with another, or with itself."""
+    before = record if before is None else before
+    return to_html(record, before=before, comparison=compare_plain(before, record))

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         SmoothedScores,
     )
     from likewise.schema import CodedTable, Roles, Schema
-    from likewise.scoring import LeastGap, excess_gap_scorer, gap_scorer, rank_gap_scorer
+    from likewise.scoring import LeastGap, gap_scorer
 
 __all__ = [
     "AdversarialGenerator",
@@ -88,7 +88,6 @@ __all__ = [
     "certify_audit",
     "compare_audits",
     "count_pairs",
-    "excess_gap_scorer",
     "gap_scorer",
     "group_pairs",
     "iter_pairs",
@@ -96,7 +95,6 @@ __all__ = [
     "load_dataset",
     "mine_pairs",
     "name_people",
-    "rank_gap_scorer",
     "sample_pairs",
 ]
 
@@ -124,7 +122,7 @@ _FOLDERS = {
     "mlflow": (),
     "report": (),
     "schema": ("CodedTable", "Roles", "Schema"),
-    "scoring": ("LeastGap", "excess_gap_scorer", "gap_scorer", "rank_gap_scorer"),
+    "scoring": ("LeastGap", "gap_scorer"),
     "spark": (),
 }
 

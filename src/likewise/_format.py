@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ PLAIN: Final = frozenset(
     )
 )
 POINTS: Final = " pp"
+WIDTH: Final = 100  # letters in a line of text
 # the names of gaps between two scores
 GAP: Final = re.compile(r"(?<!rank_)gap_(mean|median|q3|q95|max)$|^certified_(mean|max)$|^(sensitive_)?part$")
 SMALLEST: Final = 0.001  # a plain number below it would show as 0.000
@@ -121,3 +123,13 @@ def show_cell(value: Any) -> str:
     if isinstance(value, tuple):
         return " ".join(map(show_cell, value))
     return f"{value:.6g}" if isinstance(value, float) else "(missing)" if value is None else str(value)
+
+
+def list_lines(items: Iterable[Any]) -> list[str]:
+    """Return each item, such as a note, as the lines of an item of a list."""
+    return [line for one in items for line in wrap(str(one), first="- ", later="  ")]
+
+
+def wrap(text: str, first: str = "", later: str = "") -> list[str]:
+    """Break a sentence into lines."""
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=later)

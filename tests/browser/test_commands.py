@@ -65,8 +65,8 @@ def test_an_audit_leaves_a_page_that_opens_from_disk_with_its_numbers(open_page:
 def test_a_report_of_two_records_shows_what_changed(open_page: Open, people: Path, audited: Path, folder: Path) -> None:
     after = [*COLUMNS[:-1], "fairer", "--ignore", "p", "--resamples", "60", "--out", folder / "after", "--quiet"]
     run("audit", people, *after)
-    run("report", folder / "after" / "audit.json", "--before", audited / "audit.json", "--out", folder / "both.html")
-    text = squeeze(open_page(folder / "both.html").locator("#changes").inner_text())
+    run("report", audited / "audit.json", folder / "after" / "audit.json", "--out", folder / "both.html")
+    text = squeeze(open_page(folder / "both.html").locator("#measures").inner_text())
     for one in (audited, folder / "after"):
         record = json.loads((one / "audit.json").read_text(encoding="utf-8"))
         assert f"{100 * record['measures']['positive_gap_mean']['value']:.2f} pp" in text

@@ -13,6 +13,7 @@ from playwright.sync_api import Page
 from tests.browser import hostile
 from tests.browser.conftest import WIDTHS, Look, Open
 from tests.browser.looking import find_faults, print_text, scrolls_sideways, spread_out, squeeze
+from tests.records import to_html_of_both
 from tests.sizes import sized, some_of
 
 from likewise import attribute_gaps, audit, name_people
@@ -77,7 +78,7 @@ def record(attacked: Audit, explained: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def report(record: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reports") / "<img src=x onerror=window.hacked=1> '\"&#.html"
-    path.write_text(to_html(record, before=record), encoding="utf-8")
+    path.write_text(to_html_of_both(record), encoding="utf-8")
     return path
 
 
@@ -223,7 +224,7 @@ def test_a_record_by_a_stranger_is_shown_as_text(
     attacks = attacks[turn * len(attacks) // 4 :] + attacks[: turn * len(attacks) // 4]
     poisoned = poison(record | {"worst_pairs": record["worst_pairs"][:9]}, cycle(attacks))
     path = tmp_path / "report.html"
-    path.write_text(to_html(poisoned, before=poisoned), encoding="utf-8")
+    path.write_text(to_html_of_both(poisoned), encoding="utf-8")
     page = open_page(path)
     use_everything(page)
     assert find_damage(page) == []

@@ -65,7 +65,7 @@ def short_report(found: Audit, mended: Audit, tmp_path_factory: pytest.TempPathF
     for one in (before, after):
         one |= {"worst_pairs": one["worst_pairs"][:2], "directions": one["directions"][:4]}
         one["person_gaps"]["worst"] = one["person_gaps"]["worst"][:4]
-    comparison = compare_audits(found, mended).to_dict()
+    comparison = compare_audits(found, mended)
     path = tmp_path_factory.mktemp("reports") / "short.html"
     path.write_text(to_html(after, before=before, comparison=comparison), encoding="utf-8")
     return path

@@ -25,7 +25,6 @@ from likewise import (
     mine_pairs,
     sample_pairs,
 )
-from likewise.auditing import measure_errors, measure_utility
 from likewise.comparable import group_pairs, read_pairs, write_pairs
 from likewise.exceptions import LikewiseError
 
@@ -74,8 +73,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "iter_pairs": (iter_pairs, {"left": TABLE, "rule": RULE}),
     "write_pairs": (_write, {"table": TABLE, "rule": RULE, "folder": "pairs"}),
     "read_pairs": (read_pairs, {"folder": "pairs", "left": TABLE, "rule": RULE}),
-    "measure_utility": (measure_utility, {"y": LABELS, "scores": SCORES}),
-    "measure_errors": (measure_errors, {"outcomes": SCORES, "predictions": SCORES}),
     "Roles": (Roles, {"sensitive": "race"}),
     "Comparability": (Comparability, {}),
 }

@@ -11,7 +11,6 @@ from tests.records import make_record
 from likewise import Comparability, Policy, Roles
 from likewise.auditing._internal import AuditSettings
 from likewise.record import AuditRecord
-from likewise.record._record import ComparisonRecord
 
 
 def nest(around: Callable[[Any], Any]) -> Any:
@@ -39,7 +38,6 @@ DOORS: dict[str, tuple[Any, dict[str, Any]]] = {
     "policy": (Policy, Policy(max_gap_mean=0.1, columns={"age": {"max_part_share": 0.2}}).to_dict()),
     "settings": (AuditSettings, AuditSettings().to_dict()),
     "record": (AuditRecord, make_record()),
-    "comparison": (ComparisonRecord, {"changes": {}, "notes": ["one"]}),
 }
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sizes import sized
 
+from likewise.auditing import Change, Comparison, Measure
 from likewise.record import AuditRecord
-from likewise.record._internal import ComparisonRecord
 from likewise.report._charts import (
     LEFT,
     LETTER,
@@ -35,13 +35,9 @@ from likewise.report._charts import (
 ends = st.floats(-3.0, 3.0, allow_subnormal=False)
 
 
-def make_comparison() -> dict[str, Any]:
-    def measure(value: float | None) -> dict[str, Any]:
-        return {"value": value, "low": None, "high": None, "n": 9}
-
-    change = {"before": measure(0.3), "after": measure(0.2), "difference": measure(-0.1)}
-    unknown = {"before": measure(0.3), "after": measure(None), "difference": measure(None)}
-    return {"changes": {"gap_mean": change, "flip_rate": unknown, "roc_auc": change}, "notes": []}
+def make_changes() -> dict[str, Change]:
+    change = Change(Measure(0.3), Measure(0.2), Measure(-0.1))
+    return {"gap_mean": change, "flip_rate": Change(Measure(0.3), Measure(None), Measure(None)), "roc_auc": change}
 
 
 @given(ends, ends, st.booleans())
@@ -122,7 +118,7 @@ def test_where_there_is_nothing_there_is_no_chart(record: dict[str, Any]) -> Non
     )
     assert charts == (None, None, None, None)
     assert gap_charts(AuditRecord.of(record)) == ()
-    assert change_chart(ComparisonRecord({}, ()), points=True) is None
+    assert change_chart(Comparison({}, ()), points=True) is None
 
 
 def test_people_scores_and_calibration_are_those_of_the_record(record: dict[str, Any]) -> None:
@@ -168,7 +164,7 @@ def test_long_names_and_those_read_from_right_to_left_have_a_line_each(record: d
 
 
 def test_changes_show_what_is_known_before_and_after() -> None:
-    chart = change_chart(ComparisonRecord.from_dict(make_comparison()), points=True)
+    chart = change_chart(Comparison(make_changes(), ()), points=True)
     assert chart is not None
     assert [(dot.lines, dot.start, dot.value) for dot in chart.dots] == [(("Mean gap, all pairs",), 0.3, 0.2)]
     assert chart.dots[0].text == "30.0 pp → 20.0 pp"
@@ -176,11 +172,9 @@ def test_changes_show_what_is_known_before_and_after() -> None:
 
 
 def test_an_excess_below_nothing_is_on_the_axis() -> None:
-    comparison = make_comparison()
-    of_mean = comparison["changes"]["gap_mean"]
-    after = {**of_mean["after"], "value": -0.05, "low": -0.08, "high": -0.02}
-    comparison["changes"] |= {"excess_gap_mean": {**of_mean, "after": after}}
-    chart = change_chart(ComparisonRecord.from_dict(comparison), points=True)
+    changes = make_changes()
+    excess = Change(Measure(0.3), Measure(-0.05, -0.08, -0.02), Measure(-0.1))
+    chart = change_chart(Comparison(changes | {"excess_gap_mean": excess}, ()), points=True)
     assert chart is not None
     assert [dot.text for dot in chart.dots] == ["30.0 pp → 20.0 pp", "30.0 pp → -5.0 pp"]
     assert chart.x.low <= -0.08

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.records import to_html_of_both
 from tests.report.pages import Page
 from tests.sizes import sized, some_of
 
-from likewise.auditing import compare_records
 from likewise.report import to_html
 
 HOSTILE = (
@@ -39,17 +39,13 @@ def shape(markup: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(one.tag, tuple(name for name in one.attributes if name != "title")) for one in Page(markup).elements]
 
 
-def page_of(record: dict[str, Any]) -> str:
-    return to_html(record, before=record, comparison=compare_records(record, record))
-
-
 def test_hostile_words_change_no_element(judged: dict[str, Any]) -> None:
     judged["notes"].append(f"Row {HOSTILE} is in many pairs.")
     judged["rule_in_words"] += HOSTILE
     plain_notes = copy.deepcopy(judged) | {"notes": [*judged["notes"][:1], "Row 1."], "rule_in_words": "A rule."}
-    markup = page_of(change_everywhere(judged, HOSTILE))
+    markup = to_html_of_both(change_everywhere(judged, HOSTILE))
     drawn = {"svg", "g", "line", "rect", "text", "circle", "path", "title", "desc", "tspan"}
-    kept = [[one for one in shape(page) if one[0] not in drawn] for page in (markup, page_of(plain_notes))]
+    kept = [[one for one in shape(page) if one[0] not in drawn] for page in (markup, to_html_of_both(plain_notes))]
     assert kept[0] == kept[1]
     assert not UNSEEN.search(markup)
     markup.encode("utf-8")
@@ -72,7 +68,7 @@ def test_any_words_change_no_element(judged: dict[str, Any], text: str) -> None:
 
 
 def test_only_our_style_and_script_may_run(judged: dict[str, Any]) -> None:
-    markup = page_of(judged)
+    markup = to_html_of_both(judged)
     page = Page(markup)
     policy = next(
         str(one.attributes["content"])
@@ -91,7 +87,7 @@ def test_only_our_style_and_script_may_run(judged: dict[str, Any]) -> None:
 
 
 def test_nothing_is_fetched_from_elsewhere(judged: dict[str, Any]) -> None:
-    page = Page(page_of(judged))
+    page = Page(to_html_of_both(judged))
     assert not {"link", "img", "iframe", "object", "embed", "base", "form", "a[ping]"} & {
         one.tag for one in page.elements
     }
@@ -106,7 +102,7 @@ def test_nothing_is_fetched_from_elsewhere(judged: dict[str, Any]) -> None:
 
 def test_the_same_record_gives_the_same_page_and_stays_as_it_is(judged: dict[str, Any]) -> None:
     before = copy.deepcopy(judged)
-    assert page_of(judged) == page_of(copy.deepcopy(judged))
+    assert to_html_of_both(judged) == to_html_of_both(copy.deepcopy(judged))
     assert judged == before
 
 

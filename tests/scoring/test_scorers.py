@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from likewise import Comparability, LeastGap, Roles, audit, excess_gap_scorer, gap_scorer, load_dataset, rank_gap_scorer
+from likewise import Comparability, LeastGap, Roles, audit, gap_scorer, load_dataset
 from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
 from likewise.scoring import PairScorer
 
@@ -28,7 +28,7 @@ DATA = load_dataset("planted")
 SCHEMA = DATA.roles.learn(DATA.train.X)
 X, Y = DATA.train.X.head(900), DATA.train.y.head(900)
 SENSITIVE = list(DATA.roles.sensitive)
-SCORERS = {"gap_mean": gap_scorer, "excess_gap_mean": excess_gap_scorer, "rank_gap_mean": rank_gap_scorer}
+MEASURES = ("gap_mean", "excess_gap_mean", "rank_gap_mean")
 
 
 def logistic(**params: Any) -> Any:
@@ -53,12 +53,12 @@ def audited(measure: str, rows: slice, people: pd.DataFrame = X, model: Any = MO
 
 
 @pytest.mark.part(3)
-@pytest.mark.parametrize("measure", SCORERS)
+@pytest.mark.parametrize("measure", MEASURES)
 @settings(max_examples=2, deadline=None)
 @given(start=st.integers(0, 500), n=st.integers(200, 400))
 def test_a_score_is_minus_what_an_audit_of_the_same_rows_measures(measure: str, start: int, n: int) -> None:
     rows = slice(start, start + n)
-    scorer = SCORERS[measure](SCHEMA, DATA.rule)
+    scorer = gap_scorer(SCHEMA, DATA.rule, measure=measure)
     assert scorer(MODEL, X[rows], Y[rows]) == -audited(measure, rows)
 
 
@@ -76,13 +76,13 @@ def test_settings_are_those_of_an_audit() -> None:
 
 
 def test_cross_validation_scores_the_pairs_of_the_validation_rows() -> None:
-    scoring = {name: make(SCHEMA, DATA.rule) for name, make in SCORERS.items()}
+    scoring = {name: gap_scorer(SCHEMA, DATA.rule, measure=name) for name in MEASURES}
     folds = KFold(3)
     found = cross_validate(logistic(), X, Y, scoring=scoring, cv=folds, error_score="raise", return_estimator=True)
     for at, (_, rows) in enumerate(folds.split(X)):
         model, people, labels = found["estimator"][at], X.iloc[rows], Y.iloc[rows]
         measured = audit(model, people, labels, roles=SCHEMA, rule=DATA.rule, n_resamples=0)
-        assert [found[f"test_{name}"][at] for name in SCORERS] == [-measured[name].value for name in SCORERS]  # type: ignore[operator]
+        assert [found[f"test_{name}"][at] for name in MEASURES] == [-measured[name].value for name in MEASURES]  # type: ignore[operator]
 
 
 def test_a_search_refits_the_least_gap_within_the_budget() -> None:

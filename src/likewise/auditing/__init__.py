@@ -9,19 +9,18 @@ from likewise.auditing.evidence._review_sheet import review_table, write_review_
 from likewise.auditing.evidence._tables import cases_table
 from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
 from likewise.auditing.pairs._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
-from likewise.auditing.people._calibration import calibration_error
-from likewise.auditing.people._performance import measure_errors, measure_utility
 from likewise.auditing.policy._policy import Policy
 from likewise.auditing.policy._verdict import Verdict, assert_passes
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.result._audit import Audit
-from likewise.auditing.result._comparison import Comparison, compare_audits, compare_records
+from likewise.auditing.result._comparison import compare_audits
 from likewise.auditing.result._series import compare_series
 from likewise.record._internal import (
     AuditSeries,
     Change,
     Check,
     ColumnDirections,
+    Comparison,
     Conclusion,
     Coverage,
     Direction,
@@ -55,10 +54,8 @@ __all__ = [
     "adjust_p_values",
     "assert_passes",
     "audit",
-    "calibration_error",
     "cases_table",
     "compare_audits",
-    "compare_records",
     "compare_series",
     "describe_gaps",
     "describe_measure",
@@ -69,8 +66,6 @@ __all__ = [
     "known_measures",
     "measure_coverage",
     "measure_directions",
-    "measure_errors",
-    "measure_utility",
     "merge_reviews",
     "person_gaps",
     "rank_gaps",

@@ -24,6 +24,7 @@ from likewise.auditing.pairs._summary import (
     summary_from_columns,
     summary_to_columns,
 )
+from likewise.auditing.people._performance import measure_utility
 from likewise.auditing.question._question import (
     People,
     Question,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_number, suggest
 from likewise._random import stream
-from likewise.auditing import Audit, Measure, known_measures, measure_utility
-from likewise.auditing._internal import AuditSettings
+from likewise.auditing import Audit, Measure, known_measures
+from likewise.auditing._internal import AuditSettings, measure_utility
 from likewise.exceptions import ParameterError, ScoreError
 
 # 1 where higher is better, -1 where lower is
@@ -177,7 +177,7 @@ class PairedLoss:
         """Return the performance, then that of each resample with Poisson bootstrap weights."""
         scores, labels = audit.question.scores, audit.question.table.labels
         if scores.task == "binary":
-            labels = labels == scores.positive
+            labels = (labels == scores.positive).astype(np.int64)
         threshold = 0.5 if scores.threshold is None else scores.threshold
         found = np.full(1 + self._settings.n_resamples, np.nan)
         found[0] = self._criteria.utility_in(audit).value

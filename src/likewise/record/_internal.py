@@ -14,6 +14,7 @@ from likewise.record._attribution import (
     Region,
     TransitionParts,
 )
+from likewise.record._changes import AuditSeries, Comparison, SeriesPair, SeriesPoint
 from likewise.record._evidence import (
     ColumnDirections,
     Coverage,
@@ -59,15 +60,6 @@ from likewise.record._origin import (
     SettingsRecord,
     WeightsRecord,
 )
-from likewise.record._record import (
-    AuditSeries,
-    ComparisonRecord,
-    LabelMeasures,
-    PairTotals,
-    RecordError,
-    RuleTerms,
-    SeriesPair,
-    SeriesPoint,
-)
+from likewise.record._record import LabelMeasures, PairTotals, RecordError, RuleTerms
 from likewise.record._reviews import DISPOSITIONS, STANDINGS, Review
 from likewise.record._verdict import Check, Note, NoteKind, Outcome, Sense, VerdictRecord

@@ -1,4 +1,4 @@
-"""The records of an audit and of a series: typed, plain, all that reports, terminal, verify and model cards read."""
+"""The record of an audit: typed, plain, all that reports, terminal, verify and model cards read."""
 
 from __future__ import annotations
 
@@ -16,15 +16,11 @@ from likewise.record._attribution import Attribution, CertificateRecord, NamedRe
 from likewise.record._evidence import ColumnDirections, Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
-    CONCLUDED,
     CalibrationBin,
-    Change,
-    Conclusion,
     GapDistribution,
     Measure,
     PersonGaps,
     ScoreDistribution,
-    conclude_change,
 )
 from likewise.record._origin import CommandRecord, DataOrigin, PlanRecord, SealedPlan, SettingsRecord, WeightsRecord
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
@@ -308,125 +304,3 @@ def _read_notes(record: Mapping[str, Any]) -> list[dict[str, str]]:
         kinds = ["collapsed"]  # which older versions wrote first
     kinds += ["other"] * (len(texts) - len(kinds))
     return [{"kind": kind, "text": text} for kind, text in zip(kinds, texts, strict=True)]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonRecord:
-    """What changed between two audits: measures by name, and notes."""
-
-    changes: Mapping[str, Change]
-    notes: tuple[str, ...]
-
-    @property
-    def conclusions(self) -> tuple[Conclusion, ...]:
-        """What the main changes come to."""
-        found = (conclude_change(name, self.changes[name]) for name in CONCLUDED if name in self.changes)
-        return tuple(one for one in found if one is not None)
-
-    @classmethod
-    def from_dict(cls, comparison: Mapping[str, Any]) -> ComparisonRecord:
-        """Read plain data; the message of the ValueError names the value that has the wrong form."""
-        try:
-            if nests_too_deeply(comparison):
-                raise FormError(f"it nests more than {MOST_NESTED} levels deep")
-            return read_as(cls, comparison)
-        except FormError as error:
-            raise ValueError(
-                f"This is not a comparison of two audits: {error}. Give what Comparison.to_dict() returns."
-            ) from None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        found: dict[str, Any] = plain(self)
-        return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesPoint:
-    """One audit of a series; ``coverage`` is the share of matched people by group, ``in_points`` the unit of gaps."""
-
-    name: str
-    made_at: str | None
-    n_people: int
-    n_pairs: int
-    measures: Mapping[str, Measure]
-    coverage: Mapping[str, float | None]
-    in_points: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesPair:
-    """A pair that is among the worst of one audit and not of the other."""
-
-    left_id: Any
-    right_id: Any
-    gap: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditSeries:
-    """What changed over several audits, from the first to the last.
-
-    Parameters
-    ----------
-    points : tuple
-        The audits, in the order given; each has a ``name``, ``made_at``, ``measures`` and ``coverage`` by group.
-    changes : mapping of str to Change
-        From the first audit to the last, by the name of the measure.
-    is_comparable : bool
-        Whether the two have the same task, labels, favourable outcome, rule and scale.
-    new_pairs, resolved_pairs : tuple, or None
-        Pairs that are among the worst of the last audit only, and of the first only, by row identifier; None where
-        people cannot be told by one.
-    notes : tuple of Note
-
-    Examples
-    --------
-    >>> from likewise import audit, load_dataset
-    >>> from likewise.auditing import compare_series
-    >>> data = load_dataset("planted")
-    >>> how = {"roles": data.roles, "rule": data.rule}
-    >>> fair, unfair = (
-    ...     audit(lambda people, gap=gap: data.scores(people, gap=gap), data.test.X, data.test.y, **how)
-    ...     for gap in (0.02, 0.1)
-    ... )
-    >>> found = compare_series([fair.record, unfair.record])
-    >>> found.outcome, found.exit_code
-    ('worse', 1)
-    """
-
-    points: tuple[SeriesPoint, ...]
-    changes: Mapping[str, Change]
-    is_comparable: bool
-    new_pairs: tuple[SeriesPair, ...] | None
-    resolved_pairs: tuple[SeriesPair, ...] | None
-    notes: tuple[Note, ...]
-
-    @property
-    def main_measures(self) -> tuple[str, ...]:
-        """The measures of which something is concluded, as far as some audit has them."""
-        return tuple(name for name in CONCLUDED if any(name in one.measures for one in self.points))
-
-    @property
-    def conclusions(self) -> tuple[Conclusion, ...]:
-        """What the main changes come to; each prints as a sentence."""
-        found = (conclude_change(name, self.changes[name]) for name in CONCLUDED if name in self.changes)
-        return tuple(one for one in found if one is not None)
-
-    @property
-    def outcome(self) -> Literal["worse", "no worse", "inconclusive"]:
-        """Whether a main measure is worse beyond its interval; inconclusive where the mean gap cannot be compared."""
-        gap = self.changes.get("gap_mean")
-        if not self.is_comparable or gap is None or gap.difference.low is None or gap.difference.high is None:
-            return "inconclusive"
-        return "worse" if any(one.outcome == "worse" for one in self.conclusions) else "no worse"
-
-    @property
-    def exit_code(self) -> int:
-        """Return 0 for no worse, 1 for worse, 3 for inconclusive."""
-        return {"no worse": 0, "worse": 1, "inconclusive": 3}[self.outcome]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        found: dict[str, Any] = plain(self)
-        return found | {"outcome": self.outcome, "conclusions": [str(one) for one in self.conclusions]}

@@ -11,7 +11,7 @@ from typing import Final
 
 from likewise._format import POINTS, count_of, show_found, show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import Change, ComparisonRecord, Direction, GapSlice, Measure
+from likewise.record._internal import Change, Comparison, Direction, GapSlice, Measure
 from likewise.report._evidence import SIGNIFICANT, choose_directions, is_significant, name_sides
 from likewise.report._measures import describe_threshold
 from likewise.report._text import as_text, clean, p_value, percent, shorten, signed_gap, signed_number, tidy
@@ -376,7 +376,7 @@ def _lines(origin: str, target: str) -> tuple[str, ...]:
     return shorten(origin, LONGEST_LINE), f"→ {shorten(target, LONGEST_LINE - 2)}"
 
 
-def change_chart(comparison: ComparisonRecord, *, points: bool) -> DotPlot | None:
+def change_chart(comparison: Comparison, *, points: bool) -> DotPlot | None:
     """Measures of pairs before and after; None where none was measured twice."""
     changes = [(name, comparison.changes[name]) for name in CHANGED if name in comparison.changes]
     found = (_change(name, change, points and "gap" in name and "rank" not in name) for name, change in changes)

@@ -12,8 +12,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise._format import count_of, show_interval, show_value
+from likewise.exceptions import ParameterError
 from likewise.record import AuditRecord
-from likewise.record._internal import ComparisonRecord
+from likewise.record._internal import Comparison
 from likewise.report import _attribution as attribution
 from likewise.report import _charts as charts
 from likewise.report import _evidence as evidence
@@ -61,7 +62,7 @@ def to_html(
     record: AuditRecord | Mapping[str, Any],
     *,
     before: AuditRecord | Mapping[str, Any] | None = None,
-    comparison: Mapping[str, Any] | None = None,
+    comparison: Comparison | None = None,
 ) -> str:
     """Render an audit as one self-contained page of HTML.
 
@@ -72,9 +73,9 @@ def to_html(
     record : AuditRecord or mapping
         What ``Audit.to_record`` or ``Audit.to_dict`` returns.
     before : AuditRecord or mapping, optional
-        The record of an earlier audit of the same people, to compare with.
-    comparison : mapping, optional
-        What ``Comparison.to_dict`` or :func:`likewise.auditing.compare_records` returns for the two.
+        The record of an audit of the same people with another model, to compare with; it takes ``comparison``.
+    comparison : Comparison, optional
+        What :func:`likewise.compare_audits` returns for the two.
 
     Returns
     -------
@@ -92,11 +93,11 @@ def to_html(
     (True, True)
     """
     shown = AuditRecord.of(record)
-    changes = _changes(
-        shown,
-        None if before is None else AuditRecord.of(before),
-        None if comparison is None else ComparisonRecord.from_dict(comparison),
-    )
+    if (before is None) != (comparison is None):
+        raise ParameterError("and before go together. Give both, or neither.", "comparison")
+    changes = None
+    if before is not None and comparison is not None:
+        changes = _changes(shown, AuditRecord.of(before), comparison)
     template, page = load_template(PAGE), ""
     for n_pairs in PAIRS_SHOWN:
         page = template.render(_list_sections(shown, n_pairs) | {"changes": changes})
@@ -365,19 +366,14 @@ def _certificates(record: AuditRecord) -> Section | None:
     }
 
 
-def _changes(record: AuditRecord, before: AuditRecord | None, comparison: ComparisonRecord | None) -> Section | None:
-    found = comparison
-    if before is not None and comparison is None:
-        found = measures.pair_records(before, record)
-    if found is None:
-        return None
+def _changes(record: AuditRecord, before: AuditRecord, comparison: Comparison) -> Section:
     return {
         "about": measures.ABOUT_CHANGES,
-        "conclusions": [str(one) for one in found.conclusions],
-        "origins": None if before is None else summary.origin_table(before, record),
-        "table": measures.change_table(found, points=record.in_points),
-        "notes": [clean(note) for note in found.notes],
-        "chart": _draw(None if comparison is None else charts.change_chart(comparison, points=record.in_points)),
+        "conclusions": [str(one) for one in comparison.conclusions],
+        "origins": summary.origin_table(before, record),
+        "table": measures.change_table(comparison, points=record.in_points),
+        "notes": [clean(str(note)) for note in comparison.notes],
+        "chart": _draw(charts.change_chart(comparison, points=record.in_points)),
     }
 
 

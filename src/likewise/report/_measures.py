@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from likewise._format import POINTS, count_of, show_limit, show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import Change, ComparisonRecord, LabelMeasures, Measure, slice_of
+from likewise.record._internal import Comparison, LabelMeasures, Measure, slice_of
 from likewise.report._text import UNKNOWN, Cell, Number, Table, count, measured, percent, show, show_score
 
 MAX_LABELS: Final = 12
@@ -248,14 +248,7 @@ def count_labels_left_out(record: AuditRecord) -> str:
     return f"{n_more:,} more labels in the record (audit.json)."
 
 
-def pair_records(before: AuditRecord, after: AuditRecord) -> ComparisonRecord:
-    """Put the measures of two records side by side, without differences: nothing is computed here."""
-    shared = [name for name in after.measures if name in before.measures]
-    unknown = Measure(None)
-    return ComparisonRecord({name: Change(before.measures[name], after.measures[name], unknown) for name in shared}, ())
-
-
-def change_table(comparison: ComparisonRecord, *, points: bool) -> Table:
+def change_table(comparison: Comparison, *, points: bool) -> Table:
     """Measures before and after, gaps first."""
     rows: list[tuple[Cell, ...]] = []
     for name in CHANGED:

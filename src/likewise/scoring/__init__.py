@@ -18,7 +18,7 @@ from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreErr
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import is_frame, join_columns, open_frame, table_of_array
 
-__all__ = ["LeastGap", "PairScorer", "excess_gap_scorer", "gap_scorer", "rank_gap_scorer"]
+__all__ = ["LeastGap", "PairScorer", "gap_scorer"]
 
 LOSS_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a loss at the limit is allowed
 FIXED: Final = ("baseline", "confidence", "n_resamples", "n_worst", "seed")  # settings that change no value
@@ -28,9 +28,9 @@ SETTINGS: Final = [one.name for one in fields(AuditSettings) if one.name not in 
 class PairScorer:
     """Score a fitted model by a measure of comparable pairs, with a minus sign: greater is better.
 
-    :func:`gap_scorer`, :func:`excess_gap_scorer` and :func:`rank_gap_scorer` make it. It is called with a fitted model
-    and the rows that it is evaluated on, as :func:`sklearn.model_selection.cross_validate` and the searches do. Pairs
-    are those among these rows: fewer than among all rows, and none with training rows.
+    :func:`gap_scorer` makes it. It is called with a fitted model and the rows that it is evaluated on, as
+    :func:`sklearn.model_selection.cross_validate` and the searches do. Pairs are those among these rows: fewer than
+    among all rows, and none with training rows.
 
     Parameters
     ----------
@@ -171,7 +171,9 @@ def gap_scorer(
     rule : Comparability, optional
         When two people are comparable.
     measure : str
-        Another measure of pairs, such as "positive_gap_mean" or "flip_rate".
+        Another measure of pairs, such as "positive_gap_mean" or "flip_rate"; "excess_gap_mean", of which a value near
+        zero is noise and one below zero no merit; or "rank_gap_mean", which does not change where all scores move
+        closer together.
     **settings
         Further arguments of :func:`likewise.audit`, such as ``positive`` or ``threshold``.
 
@@ -195,62 +197,6 @@ def gap_scorer(
     >>> found = cross_validate(model, data.train.X, data.train.y, scoring=scoring, cv=3)
     >>> bool((found["test_gap"] < 0).all())
     True
-    """
-    return PairScorer(measure, roles, rule, **settings)
-
-
-@AuditSettings.listed_by(SETTINGS)
-def excess_gap_scorer(
-    roles: Roles | Schema, rule: Comparability | None = None, *, measure: str = "excess_gap_mean", **settings: Any
-) -> PairScorer:
-    """Make a scorer of the excess gap over the same-group baseline: minus the excess, so that greater is better.
-
-    Near zero, differences between models are noise: an excess below 0 is no merit.
-
-    Parameters
-    ----------
-    roles, rule, **settings
-        As for :func:`gap_scorer`.
-    measure : str
-        Another measure of excess, such as "positive_excess_gap_mean" or "excess_flip_rate".
-
-    Returns
-    -------
-    PairScorer
-
-    Examples
-    --------
-    >>> from likewise import Roles, excess_gap_scorer
-    >>> excess_gap_scorer(Roles(sensitive="sex", continuous="age"))
-    <PairScorer: minus excess_gap_mean>
-    """
-    return PairScorer(measure, roles, rule, **settings)
-
-
-@AuditSettings.listed_by(SETTINGS)
-def rank_gap_scorer(
-    roles: Roles | Schema, rule: Comparability | None = None, *, measure: str = "rank_gap_mean", **settings: Any
-) -> PairScorer:
-    """Make a scorer of the gap in rank between comparable people: minus the mean, so that greater is better.
-
-    Ranks do not change where all scores move closer together, which makes other gaps smaller for nothing.
-
-    Parameters
-    ----------
-    roles, rule, **settings
-        As for :func:`gap_scorer`.
-    measure : str
-        Another measure of ranks, such as "positive_rank_gap_mean".
-
-    Returns
-    -------
-    PairScorer
-
-    Examples
-    --------
-    >>> from likewise import Roles, rank_gap_scorer
-    >>> rank_gap_scorer(Roles(sensitive="sex", continuous="age"))
-    <PairScorer: minus rank_gap_mean>
     """
     return PairScorer(measure, roles, rule, **settings)
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise.auditing import measure_errors, measure_utility
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.people._bounds import (
     AREAS,
@@ -25,7 +24,7 @@ from likewise.auditing.people._bounds import (
     contribute_by_label,
     count_carrying,
 )
-from likewise.auditing.people._performance import LabelLedger, NumberLedger, point_values
+from likewise.auditing.people._performance import LabelLedger, NumberLedger, measure_utility, point_values
 from likewise.auditing.people._performance import _bound_by_replicates as bound_by_resampling
 
 N_TABLES = sized(400, 4_000)
@@ -70,8 +69,9 @@ def test_of_several_labels_contributions_are_averaged_as_the_measures_are() -> N
 
 def test_r2_moves_with_errors_and_with_outcomes_far_from_the_mean() -> None:
     outcomes, predictions = np.random.default_rng(1).normal(size=(2, 12))
-    expected = by_differences(lambda weights: measure_errors(outcomes, predictions, weights=weights)["r2"], 12)
-    assert NumberLedger.open(outcomes, predictions).moves("r2") == pytest.approx(expected, abs=1e-5)
+    ledger = NumberLedger.open(outcomes, predictions)
+    expected = by_differences(lambda weights: point_values(ledger, weights)["r2"], 12)
+    assert ledger.moves("r2") == pytest.approx(expected, abs=1e-5)
 
 
 def amounts(random: np.random.Generator, n_people: int, spread: float) -> tuple[Floats, Floats]:

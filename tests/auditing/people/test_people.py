@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise.auditing import Scores, measure_errors, measure_utility
+from likewise.auditing import Scores
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing.inference import _bootstrap
 from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, resample_people, trace_lanes
@@ -20,6 +20,7 @@ from likewise.auditing.people._performance import (
     NumberLedger,
     contribute_to_spread,
     measure_people,
+    measure_utility,
     point_values,
 )
 from likewise.auditing.people._sums import curve, group_sums
@@ -120,7 +121,10 @@ def test_each_task_has_its_measures_in_the_order_of_all() -> None:
             decided - {"accuracy", "balanced_accuracy", "f1"},
         ),
         "multiclass": (measure(Scores(three, "multiclass", three.argmax(axis=1)), np.arange(30) % 3), decided),
-        "regression": (measure(Scores(scores, "regression"), y, y + 0.5), set(measure_errors(y, scores))),
+        "regression": (
+            measure(Scores(scores, "regression"), y, y + 0.5),
+            {"score_spread", "r2", "mean_absolute_error", "root_mean_squared_error"},
+        ),
         "no outcomes": (measure(Scores(scores, "regression"), y), {"score_spread"}),
     }
     for found, names in tasks.values():

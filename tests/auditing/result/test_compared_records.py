@@ -1,4 +1,4 @@
-"""Two records say what changed, as far as records can tell, and what they do not have in common."""
+"""A series of two records says what changed, as far as records can tell, and what they do not have in common."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from likewise import Audit, Comparability, audit, compare_audits
-from likewise.auditing import Change, Comparison, Measure, compare_records
+from likewise.auditing import Change, Comparison, Measure, compare_series
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import ScoreError
 
@@ -37,30 +37,30 @@ def test_infinite_numbers_are_told_in_words() -> None:
 
 
 def test_records_tell_the_same_as_audits_but_for_intervals(found: Audit, squeezed: Audit) -> None:
-    from_audits = compare_audits(found, squeezed).to_dict()
+    of_audits = compare_audits(found, squeezed)
     # as read from files
     before, after = (json.loads(json.dumps(one.to_dict(), allow_nan=False)) for one in (found, squeezed))
-    told = compare_records(before, after)
-    assert told["notes"] == from_audits["notes"]
-    assert "squeezed together" in told["notes"][0]
-    assert list(told["changes"]) == list(from_audits["changes"])
-    for name, change in told["changes"].items():
-        other = from_audits["changes"][name]
-        assert (change["before"], change["after"]) == (other["before"], other["after"])
-        expected = other["difference"]["value"]
-        assert change["difference"]["value"] == (None if expected is None else pytest.approx(expected, abs=1e-12))
-        assert (change["difference"]["low"], change["difference"]["high"]) == (None, None)
-        assert change["difference"]["n"] == other["difference"]["n"]
+    told = compare_series([before, after])
+    assert told.notes == of_audits.notes
+    assert "squeezed together" in str(told.notes[0])
+    assert list(told.changes) == list(of_audits.changes)
+    for name, change in told.changes.items():
+        other = of_audits.changes[name]
+        assert (change.before, change.after) == (other.before, other.after)
+        expected = other.difference.value
+        assert change.difference.value == (None if expected is None else pytest.approx(expected, abs=1e-12))
+    assert compare_series([found.record, squeezed.record]) == told
+
+
+def notes_of(*audits: Audit) -> list[str]:
+    return [str(note) for note in compare_series([one.record for one in audits]).notes]
 
 
 def test_other_people_and_other_rules_are_noted(planted: PlantedDataset, how: dict[str, Any], found: Audit) -> None:
     some = {**how, "X": planted.test.X[:300], "y": planted.test.y[:300], "n_resamples": 0}
-    told = compare_records(found.to_dict(), audit(planted.scores, **some).to_dict())
-    assert told["notes"][0].startswith("The two audits are of different people or labels")
-    assert told["changes"]["gap_mean"]["difference"]["value"] is not None
+    assert notes_of(found, audit(planted.scores, **some))[0].startswith("The two audits are of different people")
     wider = audit(planted.scores, **{**how, "rule": Comparability(max_discrete_changes=2), "n_resamples": 0})
-    (note,) = compare_records(found.to_dict(), wider.to_dict())["notes"]
-    assert note == "The two audits differ in their rule: they are about different pairs."
+    assert notes_of(found, wider) == ["The two audits differ in their rule: they are about different pairs."]
 
 
 @pytest.mark.part(3)
@@ -71,9 +71,8 @@ def test_other_people_and_other_rules_are_noted(planted: PlantedDataset, how: di
 def test_whatever_else_they_do_not_share_is_noted(
     what: str, options: dict[str, Any], planted: PlantedDataset, how: dict[str, Any], found: Audit
 ) -> None:
-    other = audit(planted.scores, **how, **options)
-    notes = compare_records(found.to_dict(), other.to_dict())["notes"]
-    assert [note.split(":")[0] for note in notes] == [f"The two audits differ in their {what}"]
+    notes = notes_of(found, audit(planted.scores, **how, **options))
+    assert f"The two audits differ in their {what}" in [note.split(":")[0] for note in notes]
 
 
 def test_audits_of_different_tasks_share_what_both_have(
@@ -81,41 +80,31 @@ def test_audits_of_different_tasks_share_what_both_have(
 ) -> None:
     income = planted.test.X["income"].to_numpy(float)
     amounts = audit(income, **{**how, "y": income, "task": "regression"})
-    told = compare_records(found.to_dict(), amounts.to_dict())
-    assert "gap_mean" in told["changes"]
-    assert "roc_auc" not in told["changes"]
-    assert any("in their task" in note for note in told["notes"])
+    told = compare_series([found.record, amounts.record])
+    assert "gap_mean" in told.changes
+    assert "roc_auc" not in told.changes
+    assert any("in their task" in str(note) for note in told.notes)
 
 
 def test_an_infinite_loss_has_a_difference(found: Audit) -> None:
     before, after = found.to_dict(), found.to_dict()
-    before["measures"]["log_loss"]["value"] = "inf"
-    assert compare_records(before, after)["changes"]["log_loss"]["difference"]["value"] == "-inf"
-    assert compare_records(before, before)["changes"]["log_loss"]["difference"]["value"] is None
+    before["measures"]["log_loss"] |= {"value": "inf", "low": None, "high": None}
+    assert compare_series([before, after]).changes["log_loss"].difference.value == -np.inf
 
 
 @pytest.mark.parametrize("broken", [None, [], {}, {"format": "other"}, {"format": "likewise audit 1"}])
 def test_what_is_no_record_is_refused(found: Audit, broken: Any) -> None:
-    with pytest.raises(ScoreError, match="record after is not that of an audit"):
-        compare_records(found.to_dict(), broken)
-    with pytest.raises(ScoreError, match="record before is not that of an audit"):
-        compare_records(broken, found.to_dict())
+    with pytest.raises(ScoreError, match="record 2 is not that of an audit"):
+        compare_series([found.to_dict(), broken])
 
 
 def test_changed_records_are_refused_or_compared_as_far_as_they_go(found: Audit) -> None:
     before, after = found.to_dict(), found.to_dict()
     before["measures"]["score_spread"]["value"] = 0
     del after["measures"]["rank_gap_mean"]
-    told = compare_records(before, after)
-    assert "rank_gap_mean" not in told["changes"]
-    assert np.isfinite(told["changes"]["flip_rate"]["difference"]["value"])
+    told = compare_series([before, after])
+    assert "rank_gap_mean" not in told.changes
+    assert np.isfinite(told.changes["flip_rate"].difference.value or 0.0)
     before["measures"]["gap_mean"] = {"value": "much", "n": "many"}
-    with pytest.raises(ScoreError, match=r"before .* measures\.gap_mean\.value is 'much'"):
-        compare_records(before, after)
-    after["settings"] = None
-    with pytest.raises(ScoreError, match=r"after .* settings is null"):
-        compare_records(found.to_dict(), after)
-
-
-def test_typed_records_are_compared_as_plain_ones(found: Audit, squeezed: Audit) -> None:
-    assert compare_records(found.record, squeezed.record) == compare_records(found.to_dict(), squeezed.to_dict())
+    with pytest.raises(ScoreError, match=r"record 1 .* measures\.gap_mean\.value is 'much'"):
+        compare_series([before, after])

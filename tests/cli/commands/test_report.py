@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.csv
 import pytest
 
-from likewise.auditing import compare_records
 from likewise.report import to_html, to_page
 
 if TYPE_CHECKING:
@@ -67,20 +66,6 @@ def test_it_goes_where_it_is_asked_to(run: Run, folder: Path) -> None:
     assert out.read_bytes() == (folder / "report.html").read_bytes()
 
 
-def test_two_records_are_shown_before_and_after(run: Run, folder: Path) -> None:
-    record = read(folder / "audit.json")
-    before = json.loads(json.dumps(record))
-    before["measures"]["gap_mean"]["value"] = 0.75
-    base, out = folder.with_name("base.json"), folder.with_name("both.html")
-    base.write_text(json.dumps(before), "utf-8")
-    outcome = run("report", folder / "audit.json", "--before", base, "--out", out)
-    assert outcome.code == 0
-    assert "the mean gap fell by" in outcome.stderr
-    comparison = compare_records(before, record)
-    assert out.read_text("utf-8") == to_html(record, before=before, comparison=comparison)
-    assert "75.00 pp" in out.read_text("utf-8")
-
-
 @pytest.mark.part(3)
 @pytest.mark.parametrize("name", ["bias-audit", "model-risk"])
 def test_a_page_for_a_certain_reader_is_html_or_markdown(run: Run, folder: Path, name: str) -> None:
@@ -99,7 +84,6 @@ def test_a_page_for_a_certain_reader_is_html_or_markdown(run: Run, folder: Path,
         (("--page", "biasaudit"), "--page is 'biasaudit'; choose one of 'bias-audit', 'model-risk'"),
         (("--page", "model-risk", "--out", "page.pdf"), "give a name that ends in .html or .md"),
         (("--page", "model-risk", "--out", "."), "which is a folder"),
-        (("--page", "model-risk", "--before", "audit.json"), "--page cannot be combined with --before"),
     ],
 )
 def test_a_page_that_cannot_be_written_is_a_line(run: Run, folder: Path, asked: tuple[str, ...], reason: str) -> None:
@@ -109,17 +93,6 @@ def test_a_page_that_cannot_be_written_is_a_line(run: Run, folder: Path, asked: 
     assert reason in outcome.stderr
     assert outcome.stderr.count("\n") == 1
     assert set(os.listdir(folder)) == before
-
-
-def test_other_people_are_not_compared(run: Run, folder: Path) -> None:
-    other = read(folder / "audit.json")
-    other["data"]["table_checksum"] = "0" * 64
-    base = folder.with_name("base.json")
-    base.write_text(json.dumps(other), "utf-8")
-    outcome = run("report", folder / "audit.json", "--before", base)
-    assert outcome.code == 2
-    assert "audits of different people or labels" in outcome.stderr
-    assert outcome.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -137,7 +110,7 @@ def test_what_is_no_record_is_refused_in_a_line(run: Run, folder: Path, content:
     path = folder / "other.json"
     if content is not None:
         path.write_bytes(content)
-    for args in ((path,), (folder / "audit.json", "--before", path)):
+    for args in ((path,), (path, folder / "audit.json")):
         outcome = run("report", *args, "--out", folder / "new.html")
         assert outcome.code == 2
         assert reason in outcome.stderr
@@ -197,13 +170,6 @@ def test_several_records_are_compared_over_time(run: Run, folder: Path, scored_c
     assert "Audits over time" in (later / "trend.html").read_text("utf-8")
     assert run("report", last, first, "--quiet").code == 0
     assert run("report", first, first, last, "--out", folder / "page.html", "--quiet").code == 1
-
-
-def test_several_records_and_before_exclude_each_other(run: Run, folder: Path) -> None:
-    record = folder / "audit.json"
-    outcome = run("report", record, record, "--before", record)
-    assert (outcome.code, outcome.stderr.count("\n")) == (2, 1)
-    assert "--before: it goes with one record" in outcome.stderr
 
 
 def test_one_bad_record_of_several_is_named(run: Run, folder: Path) -> None:

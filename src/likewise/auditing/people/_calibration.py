@@ -3,56 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from likewise._checks import check_count
 from likewise._ranking import Levels
 from likewise._threads import take_rows
-from likewise.auditing.people._sums import Floats, GroupSums, check_labels, group_sums, ratio
+from likewise.auditing.people._sums import Floats, GroupSums, group_sums, ratio
 from likewise.auditing.question._weights import mean_of
 
 N_BINS = 10
 ROUNDING = 1e-9  # of a place among the bins, where weights are fractions
 WIDER = 1.3  # than replicates vary, whose bins stay those of the people at hand
-
-
-def calibration_error(
-    y: ArrayLike, scores: ArrayLike, *, n_bins: int = N_BINS, weights: ArrayLike | None = None
-) -> float:
-    """Measure how far scores are from what came true, on average over people (the expected calibration error).
-
-    People are put in order of their scores and parted into bins of nearly equal numbers of people; people with equal
-    scores are always in one bin. In each bin the mean score is compared with the share of positive labels. Chance
-    alone keeps this above 0, the more so the fewer people there are.
-
-    Parameters
-    ----------
-    y : array of int or bool, shape (n_people,)
-        1 for the positive label and 0 for the other; with one column of scores per class, the position of the true one.
-    scores : array of float, shape (n_people,) or (n_people, n_classes)
-        Probabilities. Of several labels, the likeliest one's is compared with how often it is the true one.
-    n_bins : int
-        Into how many bins to part the people.
-    weights : array of float, shape (n_people,), optional
-        How much each person counts; 1, if not given.
-
-    Returns
-    -------
-    float
-        0 where every bin's mean score came true.
-
-    Examples
-    --------
-    >>> from likewise.auditing import calibration_error
-    >>> calibration_error([0, 1, 1, 1], [0.25, 0.25, 0.75, 0.75], n_bins=2)
-    0.25
-    """
-    check_count("n_bins", n_bins, or_none=False)
-    if n_bins == 0:
-        raise ValueError("n_bins is 0; give a whole number, 1 or more.")
-    labels, values, times = check_labels(y, scores, weights)
-    sums = calibration_sums(labels, values, n_bins=n_bins, weights=times).add_up(times)
-    return float(calibration_of(sums, times.sum()))
 
 
 def calibration_sums(

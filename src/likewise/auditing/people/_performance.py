@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from likewise._checks import check_number
 from likewise._ranking import Ranking
 from likewise._threads import share_calls, threads_for
 from likewise.auditing._settings import AuditSettings
@@ -23,8 +22,6 @@ from likewise.auditing.people._sums import (
     Curve,
     Floats,
     GroupSums,
-    check_labels,
-    check_numbers,
     curve,
     group_sums,
     ratio,
@@ -53,67 +50,12 @@ MEANS: Final = (
 
 
 def measure_utility(
-    y: ArrayLike, scores: ArrayLike, *, threshold: float = 0.5, weights: ArrayLike | None = None
+    labels: Labels, scores: Floats, *, threshold: float = 0.5, weights: Floats | None = None
 ) -> dict[str, float | None]:
-    """Measure how well probabilities, and decisions by them, agree with the labels.
-
-    Parameters
-    ----------
-    y : array of int or bool, shape (n_people,)
-        1 for the positive label and 0 for the other; with one column of scores per class, the position of the true one.
-    scores : array of float, shape (n_people,) or (n_people, n_classes)
-        The probability of the positive label, or of each label.
-    threshold : float
-        From which score on the decision is yes. Of several labels the likeliest is decided on, at any threshold.
-    weights : array of float, shape (n_people,), optional
-        How much each person counts; 1, if not given. A weight of 2 is the same as a row twice.
-
-    Returns
-    -------
-    dict of str to float or None
-        ``roc_auc``, ``average_precision``, ``accuracy``, ``balanced_accuracy``, ``f1``, ``log_loss``, ``brier``,
-        ``calibration_error`` and ``score_spread``. Of several labels, areas (each label against the rest) and F1 are
-        means over the labels that occur, and the Brier score is half the squared distance, so that two columns say
-        what one does. None where a measure needs several labels and only one occurs.
-
-    Examples
-    --------
-    >>> from likewise.auditing import measure_utility
-    >>> utility = measure_utility([0, 0, 1, 1], [0.25, 0.75, 0.5, 1.0])
-    >>> utility["roc_auc"], utility["accuracy"], utility["brier"]
-    (0.75, 0.75, 0.21875)
-    """
-    check_number("threshold", threshold)
-    labels, values, times = check_labels(y, scores, weights)
-    decisions = values.argmax(axis=1) if values.ndim == 2 else (values >= threshold).astype(np.int64)
-    return point_values(LabelLedger.open(labels, values, decisions, weights=times), times)
-
-
-def measure_errors(
-    outcomes: ArrayLike, predictions: ArrayLike, *, weights: ArrayLike | None = None
-) -> dict[str, float | None]:
-    """Measure how far predicted numbers are from the true ones.
-
-    Parameters
-    ----------
-    outcomes, predictions : array of float, shape (n_people,)
-    weights : array of float, shape (n_people,), optional
-        How much each person counts; 1, if not given.
-
-    Returns
-    -------
-    dict of str to float or None
-        ``score_spread`` (the standard deviation of the predictions), ``r2`` (None where all outcomes are equal),
-        ``mean_absolute_error`` and ``root_mean_squared_error``.
-
-    Examples
-    --------
-    >>> from likewise.auditing import measure_errors
-    >>> measure_errors([1.0, 2.0, 3.0], [1.0, 2.0, 5.0])["mean_absolute_error"]
-    0.6666666666666666
-    """
-    true, predicted, times = check_numbers(outcomes, predictions, weights)
-    return point_values(NumberLedger.open(true, predicted), times)
+    """Measure how well probabilities, and decisions by them, agree with the labels, which are places of columns."""
+    decisions = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= threshold).astype(np.int64)
+    times = np.ones(len(labels)) if weights is None else weights
+    return point_values(LabelLedger.open(labels, scores, decisions, weights=times), times)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

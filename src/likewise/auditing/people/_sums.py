@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from likewise._ranking import Levels
 from likewise.auditing.question._weights import sum_products
-from likewise.exceptions import ScoreError
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
@@ -137,76 +136,3 @@ def spread_of(sums: Floats) -> Floats:
     variance = ratio(squares, total) - np.square(ratio(centred, total[..., None])).sum(axis=-1)
     spread: Floats = np.sqrt(np.maximum(variance, 0.0))
     return spread
-
-
-def check_labels(
-    y: ArrayLike, scores: ArrayLike, weights: ArrayLike | None
-) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """Return labels as positions, probabilities and weights, or raise an error about the first that makes no sense."""
-    values = _as_floats(scores, "The scores")
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim not in (1, 2):
-        raise ScoreError(
-            f"The scores have shape {values.shape}. Give one number per person, or one per person and class."
-        )
-    if values.size and (values.min() < 0 or values.max() > 1):
-        raise ScoreError(
-            f"The scores run from {values.min():.6g} to {values.max():.6g}, but probabilities lie from 0 to 1. Give "
-            "probabilities; for predicted amounts use measure_errors."
-        )
-    labels = _as_floats(y, "The labels")
-    _refuse_lengths(labels, values)
-    n_labels = 2 if values.ndim == 1 else values.shape[1]
-    strange = labels[(labels != np.floor(labels)) | (labels < 0) | (labels >= n_labels)]
-    if len(strange):
-        meaning = "1 for the positive and 0 for the other" if values.ndim == 1 else "positions of columns of the scores"
-        raise ScoreError(
-            f"The labels hold {strange[0]:g}. With these scores give labels from 0 to {n_labels - 1}: {meaning}."
-        )
-    return labels.astype(np.int64), values, _check_weights(weights, len(values))
-
-
-def check_numbers(outcomes: ArrayLike, predictions: ArrayLike, weights: ArrayLike | None) -> tuple[Floats, ...]:
-    """Return outcomes, predictions and weights as numbers, or raise an error about the first that makes no sense."""
-    predicted = _as_floats(predictions, "The predictions")
-    if predicted.ndim == 2 and predicted.shape[1] == 1:
-        predicted = predicted[:, 0]
-    if predicted.ndim != 1:
-        raise ScoreError(f"The predictions have shape {predicted.shape}. Give one number per person.")
-    true = _as_floats(outcomes, "The outcomes")
-    _refuse_lengths(true, predicted)
-    return true, predicted, _check_weights(weights, len(predicted))
-
-
-def _as_floats(given: ArrayLike, what: str) -> Floats:
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ScoreError(f"{what} are not numbers. Give one number per person.") from None
-    unknown = np.argwhere(~np.isfinite(values))
-    if len(unknown):
-        where = f", first in row {unknown[0][0]:,} (counted from 0)" if values.ndim else ""
-        raise ScoreError(f"{what} are NaN or infinite in {len(unknown):,} places{where}. Leave those people out.")
-    return values
-
-
-def _refuse_lengths(labels: Floats, values: Floats) -> None:
-    if labels.ndim != 1 or len(labels) != len(values):
-        raise ScoreError(
-            f"There are labels or outcomes of shape {labels.shape} for scores of {len(values):,} people. Give one a "
-            "person, in the order of the scores."
-        )
-    if not len(values):
-        raise ScoreError("There is nobody to measure: labels and scores are empty. Give at least one person.")
-
-
-def _check_weights(weights: ArrayLike | None, n_people: int) -> Floats:
-    if weights is None:
-        return np.ones(n_people)
-    times = _as_floats(weights, "The weights")
-    if times.shape != (n_people,):
-        raise ScoreError(f"The weights have shape {times.shape} for {n_people:,} people. Give one per person.")
-    if times.min() < 0 or times.sum() <= 0:
-        raise ScoreError(f"The weights run from {times.min():g} to {times.max():g}. Give none below 0, and some above.")
-    return times

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._format import count_of, line_up, show_found, show_value
+from likewise._format import count_of, line_up, list_lines, show_found, show_value, wrap
 from likewise.auditing.evidence._coverage import person_gaps
 from likewise.auditing.policy._policy import Policy
 from likewise.auditing.policy._verdict import Verdict, judge
 from likewise.auditing.result._comparison import AuditParts, compare_audits
-from likewise.auditing.result._notes import list_notes, wrap
 from likewise.comparable import ComparablePairs
 from likewise.record import AuditRecord
 from likewise.record._internal import (
@@ -265,8 +264,7 @@ class Audit(AuditParts):
 
         if before is None:
             return to_html(self.to_dict(verdict))
-        changes = compare_audits(before, self).to_dict()
-        return to_html(self.to_dict(verdict), before=before.to_dict(), comparison=changes)
+        return to_html(self.to_dict(verdict), before=before.to_dict(), comparison=compare_audits(before, self))
 
     def _repr_html_(self) -> str:
         """Show the headline numbers in a notebook."""
@@ -324,7 +322,7 @@ def write_text(headline: str, record: AuditRecord) -> str:
     """Return the headline, the main measures, the strongest direction and the notes of an audit."""
     strongest = _find_strongest(record)
     told = [] if strongest is None else wrap(f"Strongest direction: {strongest}")
-    return "\n".join([headline, line_up(list(_list_measures(record))), *told, *list_notes(record.notes)])
+    return "\n".join([headline, line_up(list(_list_measures(record))), *told, *list_lines(record.notes)])
 
 
 def _list_measures(record: AuditRecord) -> Iterator[tuple[str, ...]]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._format import PLAIN, count_of, line_up, show_found
-from likewise._json import plain
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
     NOTHING,
@@ -36,17 +34,12 @@ from likewise.auditing.people._performance import (
 )
 from likewise.auditing.question._question import Question
 from likewise.auditing.question._weights import effective_size, mean_of
-from likewise.auditing.result._notes import list_notes, note_squeeze
+from likewise.auditing.result._notes import note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
-from likewise.record._internal import Change, ComparisonRecord, Conclusion, Measure, Note, RecordError, advise_measure
+from likewise.record._internal import Change, Comparison, Measure, Note, RecordError
 
 FEW_CHANGED: Final = 10  # decisions: fewer say little about a difference of F1
-HEADLINES: Final = (  # shown first, and of the rest there is to_dict
-    *("gap_mean", "excess_gap_mean", "positive_gap_mean", "positive_excess_gap_mean"),
-    *("negative_gap_mean", "negative_excess_gap_mean", "rank_gap_mean", "excess_rank_gap_mean", "flip_rate"),
-    *("roc_auc", "average_precision", "log_loss", "score_spread"),
-)
 BIASED: Final = ("calibration_error",)  # chance adds to it, and not as much for one model as for the other
 Record = AuditRecord | Mapping[str, Any]
 SQUEEZE_NEEDS: Final = frozenset(("gap_mean", "score_spread", "rank_gap_mean"))
@@ -61,90 +54,6 @@ class AuditParts:
     settings: AuditSettings
     scored: ScoredPairs
     summary: PairSummary | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """What changed between two audits.
-
-    Parameters
-    ----------
-    changes : mapping of str to Change
-        By the name of the measure.
-    notes : tuple of Note
-        What the numbers alone do not say: whether gaps fell because scores were squeezed together, and whether there
-        are too few pairs to conclude anything.
-
-    Examples
-    --------
-    >>> from likewise import audit, compare_audits, load_dataset
-    >>> data = load_dataset("planted")
-    >>> before = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
-    >>> after = audit(
-    ...     lambda people: 0.45 + 0.1 * data.scores(people), data.test.X, data.test.y, roles=data.roles, rule=data.rule
-    ... )
-    >>> comparison = compare_audits(before, after)
-    >>> print(comparison.conclusions[0])  # doctest: +ELLIPSIS
-    Better: the mean gap fell by 5.54 pp (... to ...).
-    >>> print(comparison.notes[0])  # doctest: +ELLIPSIS
-    The mean gap fell by 90% (...), but the scores were squeezed together: their spread fell by 90% (...). ...
-    """
-
-    changes: Mapping[str, Change]
-    notes: tuple[Note, ...]
-
-    def __getitem__(self, name: str) -> Change:
-        """Look up one change."""
-        try:
-            return self.changes[name]
-        except KeyError:
-            raise KeyError(f"No measure is called {name!r}.{advise_measure(name, self.changes)}") from None
-
-    def __str__(self) -> str:
-        found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
-        points = "mean_absolute_error" not in self.changes  # gaps between amounts are shares of a scale
-        rows = [
-            (
-                "  excess" if "excess_" in name else name,  # of the measure above it
-                *(_show(name, one, points) for one in (one.before, one.after)),
-                _show(name, one.difference, points, 3),
-            )
-            for name, one in found
-        ]
-        table = line_up([("", "before", "after", "difference"), *rows])
-        return "\n".join([*self._size(), *map(str, self.conclusions), table, *list_notes(self.notes)])
-
-    @property
-    def conclusions(self) -> tuple[Conclusion, ...]:
-        """What the main changes come to: worse, better, or not to be told from chance; each prints as a sentence."""
-        return ComparisonRecord(self.changes, ()).conclusions
-
-    def _size(self) -> list[str]:
-        """Return how many pairs and people there are; before and after are of the same people."""
-        pairs, people = self.changes.get("gap_mean"), self.changes.get("score_spread")
-        if pairs is None or people is None:
-            return []
-        fewest = min(pairs.before.n, pairs.after.n)  # two samples of the pairs may differ in size
-        return [f"{count_of(fewest, 'pair')} of {count_of(people.after.n, 'person', 'people')}"]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data, ready for JSON and for a report.
-
-        Returns
-        -------
-        dict
-            ``changes``, by the name of the measure ``before``, ``after`` and the ``difference``; and ``notes``.
-
-        Examples
-        --------
-        >>> from likewise.auditing import Change, Comparison, Measure
-        >>> change = Change(Measure(0.5), Measure(0.25), Measure(-0.25))
-        >>> Comparison({"gap_mean": change}, ()).to_dict()["changes"]["gap_mean"]["difference"]
-        {'value': -0.25, 'low': None, 'high': None, 'n': 0}
-        """
-        changes = {name: asdict(change) for name, change in self.changes.items()}
-        record: dict[str, Any] = plain({"changes": changes, "notes": [str(note) for note in self.notes]})
-        return record
 
 
 def compare_audits(before: AuditParts, after: AuditParts) -> Comparison:
@@ -207,11 +116,6 @@ def _is_by_rate(old: AuditRecord, new: AuditRecord) -> bool:
     """Return whether both approve the same share, by thresholds that follow from it."""
     rate = old.settings.approval_rate
     return rate is not None and rate == new.settings.approval_rate
-
-
-def _show(name: str, found: Measure, points: bool, decimals: int | None = None) -> str:
-    """Format a measure; the decimals of those that are not in percent."""
-    return show_found(name, found.value, found.low, found.high, decimals if name in PLAIN else None, points=points)
 
 
 def change_between(before: Measure, after: Measure) -> Change:
@@ -376,43 +280,6 @@ class _Decided:
         value = float(np.mean(values))
         below, above = (math.hypot(*ends) / len(parts) for ends in zip(*reaches, strict=True))
         return value - below, value + above
-
-
-def compare_records(before: Record, after: Record) -> dict[str, Any]:
-    """Compare two audits by their records; the result has the form of :meth:`Comparison.to_dict`.
-
-    Records hold no pairs, so the differences have no intervals: with both audits at hand, :func:`compare_audits` says
-    more. And it refuses audits that cannot be compared, where this notes what they do not have in common.
-
-    Parameters
-    ----------
-    before, after : AuditRecord or mapping
-        ``Audit.record``, or what :meth:`Audit.to_dict` returns and an audit.json holds.
-
-    Returns
-    -------
-    dict
-        ``changes``, by the name of the measure ``before``, ``after`` and the ``difference``; and ``notes``.
-
-    Examples
-    --------
-    >>> from likewise import audit, load_dataset
-    >>> from likewise.auditing import compare_records
-    >>> data = load_dataset("planted")
-    >>> how = {"roles": data.roles, "rule": data.rule}
-    >>> before = audit(data.scores, data.test.X, data.test.y, **how)
-    >>> after = audit(lambda people: data.scores(people, gap=0.02), data.test.X, data.test.y, **how)
-    >>> found = compare_records(before.to_dict(), after.to_dict())
-    >>> round(found["changes"]["gap_mean"]["difference"]["value"], 4), found["notes"]
-    (-0.0493, [])
-    """
-    old, new = read_record(before, "before"), read_record(after, "after")
-    changes = {
-        name: change_between(old.measures[name], new.measures[name]) for name in new.measures if name in old.measures
-    }
-    squeezed = note_squeeze(old.measures, new.measures) if set(changes) >= SQUEEZE_NEEDS else None
-    notes = (note for note in (*note_unlike(old, new), squeezed) if note is not None)
-    return Comparison(changes, tuple(notes)).to_dict()
 
 
 def read_record(record: Record, which: str) -> AuditRecord:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +26,6 @@ FEW_PAIRS: Final = 30
 FEWEST_EXPLAINED: Final = 200  # people: fewer have few pairs by any rule
 SQUEEZED_BELOW: Final = 0.9  # of the standard deviation before
 MUCH_OF_ONE: Final = 0.2  # share of pairs with one and the same person
-WIDTH: Final = 100
 CHANCE: Final = 0.5  # of ROC AUC: what scores without any order have
 
 
@@ -376,16 +374,6 @@ def _note_approval(question: Question, settings: AuditSettings) -> Note | None:
         "approval_rate",
         f"Asked to approve {100 * wanted:.1f}%, {100 * got:.1f}% are: people with equal scores are treated alike.",
     )
-
-
-def list_notes(notes: Iterable[Note]) -> list[str]:
-    """Return each note as an item of a list."""
-    return [line for note in notes for line in wrap(str(note), first="- ", later="  ")]
-
-
-def wrap(text: str, first: str = "", later: str = "") -> list[str]:
-    """Break a sentence into lines."""
-    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=later)
 
 
 def note_squeeze(before: Mapping[str, Measure], after: Mapping[str, Measure]) -> Note | None:

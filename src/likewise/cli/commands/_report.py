@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import typer
 
@@ -14,9 +14,8 @@ from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, argument, option, takes
 from likewise.cli._outputs import check_file_target, load_json, read_record, write_text
-from likewise.exceptions import LikewiseError, ParameterError, TableFileError
+from likewise.exceptions import ParameterError, TableFileError
 from likewise.record import AuditRecord
-from likewise.record._internal import ComparisonRecord
 
 HELP: Final = """Turn the record of an audit into an HTML page.
 
@@ -33,12 +32,12 @@ validation of a model). Neither draws a legal conclusion.
 
   likewise report audit/audit.json --page bias-audit --out summary.md
 
-  likewise report antidotes/audit.json --before base/audit.json --out report.html
+  likewise report base/audit.json antidotes/audit.json --out both.html
 
   likewise report january/audit.json february/audit.json march/audit.json --out trend.html
 
-Several records, oldest first, give a page over time: the main measures with their intervals, what changed from the \
-first to the last, new and resolved worst pairs, and coverage.
+Two records or more, oldest first, give a page over time: the main measures with their intervals, what changed from \
+the first to the last, new and resolved worst pairs, and coverage.
 
 The exit code is 0 when the page is written, and 2 on invalid arguments or an unreadable record. With several records \
 it is 1 when a main measure of the last is worse than of the first beyond the interval of the difference, and 3 when \
@@ -52,9 +51,6 @@ class ReportOptions:
     """What to show, and where."""
 
     record: list[Path] = argument("RECORD", "The audit.json to show; or several, oldest first, to compare over time.")
-    before: Path | None = option(
-        None, OUTPUT, "FILE", "audit.json of an earlier audit of the same people, to show what changed."
-    )
     page: str | None = option(None, OUTPUT, "NAME", "A page for a certain reader: bias-audit or model-risk.")
     out: Path | None = option(
         *(None, OUTPUT, "FILE"),
@@ -71,26 +67,20 @@ def report(options: ReportOptions) -> int:
     from likewise.report import to_html
 
     *earlier, path = options.record
-    if earlier and options.before is not None:
-        raise typer.BadParameter("it goes with one record; of several, the first is before.", param_hint="--before")
     if earlier and options.page is not None:
         raise typer.BadParameter("it goes with one record; leave out the others.", param_hint="--page")
     if options.page is not None:
         return _report_page(options.page, path, options)
     out = options.out if options.out is not None else path.parent / ("trend.html" if earlier else "report.html")
     record = _read(path)
-    before = None if options.before is None else _read(options.before)
     if out.is_dir():
         raise TableFileError(f"--out is '{out}', which is a folder. Name a file, such as '{out / 'report.html'}'.")
-    check_file_target(out, *(one for one in (*options.record, options.before) if one is not None))
+    check_file_target(out, *options.record)
     if earlier:
         return _report_series([*map(_read, earlier), record], out, options)
-    comparison = None if before is None else _compare(record, before, options)
-    write_text(out, to_html(record, before=before, comparison=comparison))
+    write_text(out, to_html(record))
     if not options.quiet:
-        concluded = () if comparison is None else ComparisonRecord.from_dict(comparison).conclusions
-        for line in (*concluded, f"The report is {out}."):
-            typer.echo(one_line(str(line)), err=True)
+        typer.echo(one_line(f"The report is {out}."), err=True)
     return 0
 
 
@@ -118,25 +108,12 @@ def _read(path: Path) -> AuditRecord:
     return read_record(path, load_json(path), to_show=True)
 
 
-def _compare(record: AuditRecord, before: AuditRecord, options: ReportOptions) -> dict[str, Any]:
-    from likewise.auditing import compare_records
-
-    if before.data.table_checksum != record.data.table_checksum or before.data.n_rows != record.data.n_rows:
-        raise LikewiseError(
-            f"'{options.before}' and '{options.record[0]}' are audits of different people or labels, so they cannot be "
-            "compared. Audit both models on the same table."
-        )
-    return compare_records(before, record)
-
-
 def _report_page(page: str, path: Path, options: ReportOptions) -> int:
     """Write a page for a certain reader; the name of the file says whether as HTML or Markdown."""
     from likewise.report import to_page
     from likewise.report._internal import PAGES
 
     check_choice("page", page, tuple(PAGES))
-    if options.before is not None:
-        raise ParameterError("cannot be combined with --before. Leave one of them out.", "page")
     out = options.out if options.out is not None else path.parent / f"{page}.html"
     if out.is_dir():
         raise TableFileError(f"--out is '{out}', which is a folder. Name a file, such as '{out / f'{page}.html'}'.")
