@@ -90,7 +90,7 @@ def test_replicates_are_measures_with_the_weights_of_the_pairs() -> None:
     found = ledger.values(sums, areas)
     for replicate in (0, 15, 16, 19):
         drawn = draw_weights(50, first=replicate // LANES * LANES, seed=7)[:, replicate % LANES]
-        expected = measure_utility(y, scores, weights=drawn)
+        expected = measure_utility(y, scores, weights=drawn.astype(np.float64))
         for name in set(expected) - {"calibration_error"}:  # its bins stay those of all people
             assert found[name][replicate] == pytest.approx(expected[name])
 
