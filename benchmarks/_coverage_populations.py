@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from sklearn import metrics
 
 from likewise.auditing import rank_scores
-from likewise.auditing._internal import measure_utility
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -274,16 +273,38 @@ def _find_truth(
             found[f"{where}excess_{name.removeprefix(where)}"] = found[name] - baseline[name]
     found |= {f"within_{name}": one for name, one in baseline.items() if not name.startswith(SLICES[1:])}
     weights = people.weight
-    known: dict[str, float | None] = {}
-    if task == "regression":
-        how = {"sample_weight": weights}
-        known["score_spread"] = float(np.sqrt(np.cov(scores, aweights=weights, ddof=0)))
-        known["r2"] = metrics.r2_score(people.outcome, scores, **how)
-        known["mean_absolute_error"] = metrics.mean_absolute_error(people.outcome, scores, **how)
-        known["root_mean_squared_error"] = metrics.root_mean_squared_error(people.outcome, scores, **how)
-    else:
-        known = measure_utility(people.label, scores, weights=weights)
-    return found | {name: value for name, value in known.items() if value is not None}
+    of_numbers = task == "regression"
+    known = _of_numbers(people.outcome, scores, weights) if of_numbers else _of_labels(people.label, scores, weights)
+    return found | known
+
+
+def _of_numbers(true: Floats, predicted: Floats, weights: Floats | None) -> dict[str, float]:
+    how = {"sample_weight": weights}
+    return {
+        "score_spread": math.sqrt(np.cov(predicted, aweights=weights, ddof=0)),
+        "r2": metrics.r2_score(true, predicted, **how),
+        "mean_absolute_error": metrics.mean_absolute_error(true, predicted, **how),
+        "root_mean_squared_error": metrics.root_mean_squared_error(true, predicted, **how),
+    }
+
+
+def _of_labels(labels: Ints, scores: Floats, weights: Floats | None) -> dict[str, float]:
+    decided, how = scores >= 0.5, {"sample_weight": weights}
+    levels, place = np.unique(scores, return_inverse=True)  # equal scores share a bin
+    people = np.bincount(place, weights, len(levels))
+    bins = np.minimum(10 * (np.cumsum(people) - people / 2) / people.sum(), 9).astype(np.int64)
+    off = np.bincount(bins[place], (scores - labels) * (1.0 if weights is None else weights), 10)
+    return {
+        "roc_auc": metrics.roc_auc_score(labels, scores, **how),
+        "average_precision": metrics.average_precision_score(labels, scores, **how),
+        "accuracy": metrics.accuracy_score(labels, decided, **how),
+        "balanced_accuracy": metrics.balanced_accuracy_score(labels, decided, **how),
+        "f1": metrics.f1_score(labels, decided, **how),
+        "log_loss": metrics.log_loss(labels, scores, **how),
+        "brier": metrics.brier_score_loss(labels, scores, **how),
+        "calibration_error": float(np.abs(off).sum() / people.sum()),
+        "score_spread": math.sqrt(np.cov(scores, aweights=weights, ddof=0)),
+    }
 
 
 def _draw_pairs(random: np.random.Generator, people: People, *, is_within: bool) -> tuple[Ints, Ints]:

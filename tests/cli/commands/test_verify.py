@@ -135,18 +135,6 @@ def test_other_versions_are_a_note(run: Run, record: Path, scored_csv: Path) -> 
     assert "numpy 1.0 then and " in outcome.stderr
 
 
-def test_numbers_of_fairlearn_are_left_out_where_it_was_not_installed(run: Run, record: Path, scored_csv: Path) -> None:
-    def forget(old: dict[str, Any]) -> None:
-        assert old["fairlearn"]
-        old["fairlearn"] = {}
-        del old["versions"]["fairlearn"]
-
-    change(record, forget)
-    outcome = run("verify", record, scored_csv)
-    assert outcome.code == 0
-    assert "Not checked, as fairlearn was not installed when this was recorded: demographic_parity" in outcome.stdout
-
-
 def test_a_schema_goes_with_the_record(run: Run, scored: pa.Table, scored_csv: Path) -> None:
     schema = Roles.infer(scored, sensitive="race", ignored=("p", "name", "hired")).learn(scored)
     path, out = scored_csv.with_name("schema.json"), scored_csv.with_name("audit")

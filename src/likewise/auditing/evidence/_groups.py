@@ -79,9 +79,9 @@ def _above_median(scores: Scores) -> NDArray[np.bool_] | None:
     """Return who is on the favourable side of the median score; None where scores are decisions, or one per class."""
     if scores.values.ndim > 1 or len(np.unique(scores.values[scores.counting])) < FEWEST_SCORES:
         return None
-    whole = scores.weights is None
-    median = np.median(scores.values) if whole else WeightedOrder.of(scores.values, scores.weights).quantile(0.5)
-    return scores.sign * (scores.values - median) > 0
+    values, weights = scores.values, scores.weights
+    median = np.median(values) if weights is None else WeightedOrder.of(values, weights).quantile(0.5)
+    return scores.sign * (values - median) > 0
 
 
 def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -81,7 +81,8 @@ def verify(options: VerifyOptions) -> int:
     with working(console, "Reading"):
         frame = source.read(text=plan.text).frame
     lines += _other_files(old, source, model)
-    _print_lines(lines)
+    for line in lines:
+        typer.echo(one_line(line))
     try:
         new = _compute(old, plan, source, model, frame, explained, console)
     except NoComparablePairs as error:
@@ -94,12 +95,10 @@ def verify(options: VerifyOptions) -> int:
             raise
         reason = str(error).rstrip(".")
         raise LikewiseError(f"'{options.record}' cannot be recomputed: {reason}.") from error
-    apart = {"fairlearn"} if len({"fairlearn" in one.versions for one in (old, new)}) > 1 else set()
-    compared = compare(plain, new.to_dict(), {*apart, *_machine_dependent(old), *_unfinished_notes(old, new)})
+    compared = compare(plain, new.to_dict(), {*_machine_dependent(old), *_unfinished_notes(old, new)})
     for note in _other_versions(old, new):
         console.print(one_line(note), soft_wrap=True)
     _report(compared)
-    _print_lines([*_unchecked(old, new)])
     if old.plan is not None and not (lines or compared.differences):
         typer.echo(one_line(f"Plan: {sum_up_plan(old)}"))
     if not compared.differences and new.verdict is not None:
@@ -125,11 +124,6 @@ def _plan_again(old: AuditRecord, options: VerifyOptions) -> tuple[AuditPlan, Ta
         raise LikewiseError(
             f"'{options.record}' is incomplete or was altered: {error!r}. Give an audit.json as it was written."
         ) from error
-
-
-def _print_lines(lines: Sequence[str]) -> None:
-    for line in lines:
-        typer.echo(one_line(line))
 
 
 def _other_plan(old: AuditRecord, options: VerifyOptions) -> list[str]:
@@ -290,15 +284,6 @@ def _other_versions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
     ]
     if changed:
         yield f"Other versions: {', '.join(changed)}."
-
-
-def _unchecked(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
-    """List what one of the two machines does not have."""
-    has_it = ["fairlearn" in record.versions for record in (old, new)]
-    if any(has_it) and not all(has_it):
-        names = ", ".join({**old.fairlearn, **new.fairlearn}) or "nothing"
-        where = "here" if has_it[0] else "when this was recorded"
-        yield f"Not checked, as fairlearn was not installed {where}: {names}."
 
 
 def _report(compared: Comparison) -> None:
