@@ -93,8 +93,8 @@ def test_a_bias_audit_has_every_group_of_the_record_with_its_numbers() -> None:
         (found,) = (row for row in rows if row[0] == name)
         assert found[1:3] == [f"{group.n_people:,}", f"{group.n_selected:,}"]
         assert found[3].startswith(f"{group.selection_rate:.2%} (")
-        assert found[4].startswith(f"{group.selection_rate / best[group.columns, 'selection_rate']:.3f}")  # type: ignore[operator]
-        scoring = group.scoring_rate / best[group.columns, "scoring_rate"]  # type: ignore[operator]
+        assert found[4].startswith(f"{group.selection_rate / best[group.columns, 'selection_rate']:.3f}")
+        scoring = group.scoring_rate / best[group.columns, "scoring_rate"]
         assert found[5:] == [f"{group.scoring_rate:.2%}", f"{scoring:.3f}"]
     text = read(record, "bias-audit")
     assert "relative to the most selected group with known values: group = blue." in text
