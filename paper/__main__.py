@@ -17,6 +17,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = read_arguments(arguments)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # before anything reads them
+    from concurrent.futures.process import BrokenProcessPool
+
     from paper._cells import StoreBusy
     from paper._experiments import ExperimentError
 
@@ -25,6 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
         return int(options.command(options, console))
     except (ExperimentError, StoreBusy) as error:
         console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        return 2
+    except BrokenProcessPool:
+        console.print("A process was ended, as for want of memory. The same command goes on; give it fewer --jobs.")
         return 2
     except KeyboardInterrupt:
         console.print("Stopped. What was finished is stored; the same command goes on from there.")
@@ -214,6 +219,7 @@ def take_cells(options: argparse.Namespace, console: Any) -> int:
     store = open_store(options)
     with store.locked():
         n_taken = store.merge(Store(options.results).read().values())
+        store.pack()
     console.print(f"{n_taken} cells taken in.")
     return 0
 

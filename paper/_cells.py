@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -64,8 +65,9 @@ def canonical(record: Mapping[str, Any]) -> str:
 
 
 class Store:
-    """A folder with one file of cells for each data set; whole lines only, whenever a run is killed.
+    """A folder with one compressed file of cells for each data set, ``NAME.jsonl.xz``.
 
+    What is measured stands in a plain file beside it until the run ends: whole lines only, whenever it is killed.
     A cell is a record: "key", "spec", "numbers" (or "error", where it failed), "seconds", "cpu_s", "versions",
     "data_checksum" and "machine".
     """
@@ -76,9 +78,8 @@ class Store:
     def read(self) -> dict[str, Cell]:
         """Read all cells by key; of a cell that failed and was tried again, the last."""
         cells: dict[str, Cell] = {}
-        for path in sorted(self.folder.glob("*.jsonl")):
-            for cell in _read_lines(path):
-                cells[cell["key"]] = cell
+        for path in (*sorted(self.folder.glob("*.jsonl.xz")), *sorted(self.folder.glob("*.jsonl"))):
+            cells |= {cell["key"]: cell for cell in _read_lines(path)}
         return cells
 
     def append(self, cell: Cell) -> None:
@@ -90,6 +91,16 @@ class Store:
             file.write(canonical(cell) + "\n")
             file.flush()
             os.fsync(file.fileno())
+
+    def pack(self) -> None:
+        """Put what was measured into the compressed files; the same cells give the same bytes."""
+        for path in sorted(self.folder.glob("*.jsonl")):
+            packed, part = path.with_name(f"{path.name}.xz"), path.with_name(f"{path.name}.part")
+            cells = {cell["key"]: cell for file in (packed, path) if file.exists() for cell in _read_lines(file)}
+            lines = sorted((canonical(cell["spec"]), canonical(cell)) for cell in cells.values())
+            part.write_bytes(lzma.compress("".join(f"{line}\n" for _, line in lines).encode()))
+            os.replace(part, packed)
+            path.unlink()
 
     def merge(self, cells: Iterable[Cell]) -> int:
         """Take in cells that were measured elsewhere, where there are none, or failed ones; give their number."""
@@ -120,7 +131,8 @@ class Store:
 
 def _read_lines(path: Path) -> Iterator[Cell]:
     """Read whole lines; a last one that was cut when a run was killed is as if it were not there."""
-    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    whole, _, _ = content.rpartition(b"\n")
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             yield json.loads(line)

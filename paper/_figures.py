@@ -1,7 +1,8 @@
-"""The figures of the paper from our cells, as PNG and SVG whose bytes depend on the cells alone."""
+"""The figures of the paper from our cells, as PNG files whose bytes depend on the cells alone."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from paper._drawn import LABELS, RULE_WORDS, Boxes, Convergence, Frontiers, Picture, Random, TradeOff
 
@@ -28,7 +31,6 @@ STYLES: Final = {  # series: colour, marker
 }
 SPARE: Final = ((BLACK, "X"), (GREY, "h"), (ORANGE, "<"), (BLUE, ">"))
 SETTINGS: Final[dict[Any, Any]] = {
-    "svg.hashsalt": "likewise",
     "font.family": "DejaVu Sans",  # comes with matplotlib
     "font.size": 9.0,
     "axes.spines.top": False,
@@ -45,16 +47,18 @@ SETTINGS: Final[dict[Any, Any]] = {
 
 
 def draw(pictures: Sequence[Picture], folder: Path) -> None:
-    """Write each picture twice; its files say which numbers they were drawn from."""
+    """Write each picture in 256 colours; its file says which numbers it was drawn from."""
     folder.mkdir(parents=True, exist_ok=True)
     for picture in pictures:
         with matplotlib.rc_context():
             matplotlib.rcdefaults()  # whatever the user has set
             matplotlib.rcParams.update(SETTINGS)
             figure = DRAWERS[type(picture)](picture)
-            words = f"drawn from {picture.digest()}"
-            figure.savefig(folder / f"{picture.name}.png", metadata={"Software": None, "Description": words})
-            figure.savefig(folder / f"{picture.name}.svg", metadata={"Date": None, "Description": words})
+            drawn, words = io.BytesIO(), PngInfo()
+            figure.savefig(drawn, format="png")
+        words.add_text("Description", f"drawn from {picture.digest()}")
+        image = Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        image.save(folder / f"{picture.name}.png", optimize=True, pnginfo=words)
 
 
 def draw_boxes(picture: Boxes) -> Figure:

@@ -6,7 +6,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -23,7 +23,7 @@ from paper._cells import Cell, Spec, key_of
 from paper._efficacy import measure_efficacy
 from paper._generators import SharedGenerators
 from paper._methods import Generators, fit_method
-from paper._protocol import measure_setting, measure_settings
+from paper._protocol import measure_setting
 from paper._registry import Lacking
 from paper._rows import rows_of
 
@@ -59,34 +59,6 @@ def measure(spec: Spec, work: Path, device: str) -> Cell:
     cell["seconds"] = round(time.perf_counter() - started - shared.seconds, 2)
     cell["cpu_s"] = round(time.process_time() - cpu - shared.cpu_s, 2)
     return cell | {"generator": shared.record, "versions": find_versions(), "machine": describe_machine(device)}
-
-
-def measure_together(specs: Sequence[Spec], work: Path, device: str) -> list[Cell]:
-    """Measure settings whose networks are fitted together, or one by one where that fails.
-
-    Each has its share of the time, and the warnings of all.
-    """
-    started, cpu = time.perf_counter(), time.process_time()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            know_added(specs[0], work)
-            data = rows_of(specs[0])
-            found = measure_settings(specs, data, SharedGenerators(work, device).get, device)
-        except Exception:  # one of them may have diverged, and is to be the only one that fails
-            return [measure(spec, work, device) for spec in specs]
-    shared = {
-        "data_checksum": data.checksum,
-        "warnings": _told_of(caught),
-        "seconds": round((time.perf_counter() - started) / len(specs), 2),
-        "cpu_s": round((time.process_time() - cpu) / len(specs), 2),
-        "n_together": len(specs),
-        **{"generator": None, "versions": find_versions(), "machine": describe_machine(device)},
-    }
-    return [
-        {"key": key_of(spec), "spec": spec, "numbers": numbers} | shared
-        for spec, numbers in zip(specs, found, strict=True)
-    ]
 
 
 def train_generator(spec: Spec, work: Path, device: str) -> dict[str, Any]:

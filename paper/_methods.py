@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sklearn.base import BaseEstimator
 
 from likewise import AugmentedClassifier, Dataset, FrontierSearch
-from likewise.baselines import fit_together
 from paper._cells import Spec
 from paper._registry import FAST_NETWORK, GENERATORS, MODELS
 
@@ -89,16 +88,6 @@ def fit_method(spec: Spec, data: Dataset, generators: Generators, device: str) -
         return Fitted(make_model(method, data, seed, device).fit(X, y, antidotes=antidotes), told)
     rows, labels = antidotes.append_to(X, y)
     return Fitted(make_model(method, data, seed, device).fit(rows, labels), told)
-
-
-def fit_methods(specs: Sequence[Spec], data: Dataset, generators: Generators, device: str) -> list[Fitted]:
-    """Fit the models of cells to the same training rows; several are settings that can be fitted together."""
-    if len(specs) == 1:
-        return [fit_method(specs[0], data, generators, device)]
-    methods = [shorten(spec["method"]) if spec["fast"] else spec["method"] for spec in specs]
-    models = [make_model(method, data, specs[0]["seed"], device) for method in methods]
-    fit_together(models, data.train.X, data.train.y)
-    return [Fitted(model) for model in models]
 
 
 def _fit_tuned(method: Method, data: Dataset, seed: int, device: str) -> Fitted:

@@ -13,7 +13,7 @@ import numpy as np
 from likewise import Dataset, audit, mine_pairs
 from paper._cells import Spec
 from paper._experiments import Experiment, ExperimentError, Method, Place, Row, read_model, read_toml
-from paper._methods import Generators, fit_methods
+from paper._methods import Generators, fit_method
 from paper._registry import dataset_names
 from paper._rows import rows_of
 
@@ -117,27 +117,19 @@ def _read_contender(there: Place, given: Mapping[str, Any], folds: int, budget: 
 
 def measure_setting(spec: Spec, data: Dataset, generators: Generators, device: str) -> Numbers:
     """Measure a setting: on the folds of the training rows ("inner"), and once on the test rows."""
-    return measure_settings([spec], data, generators, device)[0]
-
-
-def measure_settings(specs: Sequence[Spec], data: Dataset, generators: Generators, device: str) -> list[Numbers]:
-    """Measure settings of one method on one split, fitted together; each has its share of the fitting time."""
-    n_folds = specs[0]["method"]["folds"]
-    inner: list[list[Numbers]] = []  # by fold, then by setting
+    n_folds = spec["method"]["folds"]
+    inner = []
     for number in range(n_folds):
-        parts = [spec | {"fold": [number, n_folds]} for spec in specs]
-        rows = rows_of(parts[0])
-        inner.append([_evaluate(one.model, rows, MEASURES) for one in fit_methods(parts, rows, generators, device)])
+        part = spec | {"fold": [number, n_folds]}
+        rows = rows_of(part)
+        inner.append(_evaluate(fit_method(part, rows, generators, device).model, rows, MEASURES))
     began = time.process_time()
-    fitted = fit_methods(specs, data, generators, device)
-    seconds = (time.process_time() - began) / len(specs)
+    fitted = fit_method(spec, data, generators, device)
+    seconds = time.process_time() - began
     sizes = {"n_train": len(data.train), "n_test": len(data.test), "base_rate": float(np.mean(data.test.y))}
-    found = []
-    for one, of_folds in zip(fitted, zip(*inner, strict=True), strict=True):
-        numbers = _evaluate(one.model, data, TEST_MEASURES)
-        means = {name: _mean([fold[name] for fold in of_folds]) for name in of_folds[0]}
-        found.append({**numbers, **sizes, "fit_s": seconds, "inner": means, **one.told})
-    return found
+    means = {name: _mean([fold[name] for fold in inner]) for name in inner[0]}
+    numbers = _evaluate(fitted.model, data, TEST_MEASURES)
+    return {**numbers, **sizes, "fit_s": seconds, "inner": means, **fitted.told}
 
 
 def _evaluate(model: Any, data: Dataset, names: Sequence[str]) -> Numbers:

@@ -48,7 +48,6 @@ class Model:
     antidotes: Literal["rows", "by row", "none"] = "rows"
     any_columns: bool = True  # or all of them only
     is_sure: bool = False  # without antidotes, every seed gives the same
-    is_stacked: bool = False  # settings can be fitted together
     fast: Params = field(default_factory=dict)
     cost: float = 1.0  # processor seconds on Adult, roughly: the longest come first
 
@@ -157,13 +156,11 @@ MODELS: Final[dict[str, Model]] = {
     "network": Model(_make_network, fast=FAST_NETWORK, cost=10),
     "xgboost": Model(_make_xgboost, is_sure=True, cost=5),
     "hist_gradient_boosting": Model(_make_histogram, is_sure=True),
-    "sensr": Model(_attacked(SenSRClassifier), "none", any_columns=False, is_stacked=True, fast=FAST_NETWORK, cost=90),
-    "sensei": Model(
-        _attacked(SenSeIClassifier), "none", any_columns=False, is_stacked=True, fast=FAST_NETWORK, cost=60
-    ),
+    "sensr": Model(_attacked(SenSRClassifier), "none", any_columns=False, fast=FAST_NETWORK, cost=90),
+    "sensei": Model(_attacked(SenSeIClassifier), "none", any_columns=False, fast=FAST_NETWORK, cost=60),
     "lcifr": Model(
         _attacked(LCIFRClassifier, rule=lambda data: data.rule),
-        *("none", False, False, True, FAST_NETWORK, 120),
+        *("none", False, False, FAST_NETWORK, 120),
     ),
     "antidro": Model(_antidro(AntiDROClassifier), "by row", any_columns=False, fast=FAST_NETWORK, cost=25),
     "antidro_printed": Model(

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
+
+from joblib.externals.loky import ProcessPoolExecutor
 
 from paper._cells import Cell, Spec, Store, key_of, list_specs
 from paper._experiments import Experiment, ExperimentError, Row
 from paper._generators import is_trained
 from paper._methods import generator_spec
 from paper._registry import MODELS
-from paper._workers import Outcome, Task, Workers, work_on
 
 TUNING: Final = 600  # processor seconds on Adult, roughly
+THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+Job = Literal["measure", "train"]
 
 
 class Console(Protocol):
@@ -46,6 +54,15 @@ class Wish:
     minutes: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a cell, or of training its generator: numbers or an error, or the package that is lacking."""
+
+    spec: Spec
+    found: dict[str, Any] = field(default_factory=dict)
+    lacking: str | None = None
+
+
 @dataclass(slots=True)
 class Tally:
     """What became of a run."""
@@ -68,24 +85,52 @@ def run(experiments: Iterable[Experiment], store: Store, work: Path, wish: Wish,
         named = name_cells(experiments, wish)
         known = store.read()
         missing = [spec for key, (spec, _) in named.items() if _is_missing(spec, known.get(key), wish)]
+        missing.sort(key=_cost, reverse=True)  # the longest first, so that none is left to one process
         names = {key: name for key, (_, name) in named.items()}
         told = _Telling(console, names, len(missing))
         tally = Tally(n_asked=len(missing))
         deadline = None if wish.minutes is None else time.monotonic() + 60 * wish.minutes
-        plan = Plan(missing, work, wish.only_generators, is_stacked=_has_gpu(wish.device))
-        with told, closing(_results(plan, work, wish, deadline)) as results:
-            for outcome in results:
-                _take_in(outcome, store, tally, told)
+        try:
+            with told:
+                for outcome in _work_through(missing, work, wish, deadline, told):
+                    _take_in(outcome, store, tally, told)
+        finally:
+            store.pack()
         tally.is_over = deadline is not None and time.monotonic() >= deadline and tally.n_left > 0
     return tally
 
 
-def _has_gpu(device: str) -> bool:
-    try:
-        import torch
-    except ImportError:
-        return False
-    return device != "cpu" and bool(torch.cuda.is_available())
+def _work_through(
+    missing: Sequence[Spec], work: Path, wish: Wish, deadline: float | None, told: _Telling
+) -> Iterator[Outcome]:
+    """Train the generators that cells share, then measure the cells; without its generator, a cell fails."""
+    lost: dict[str, Outcome] = {}
+    with closing(_work_on_all(generators_first(missing, work), "train", work, wish, deadline)) as trained:
+        for outcome in trained:
+            if outcome.lacking is not None or "error" in outcome.found:
+                lost[_key_of_generator(outcome.spec)] = outcome
+            else:
+                told.generator(outcome.spec, outcome.found)
+    if wish.only_generators:
+        return
+    for spec in missing:
+        if (found := lost.get(_key_of_generator(spec))) is not None:
+            yield _without_generator(spec, found)
+    rest = [spec for spec in missing if _key_of_generator(spec) not in lost]
+    with closing(_work_on_all(rest, "measure", work, wish, deadline)) as results:
+        yield from results
+
+
+def _key_of_generator(spec: Spec) -> str:
+    """Hash what a cell asks of its generator; nothing where it has none to share."""
+    wanted = generator_spec(spec)
+    return "" if wanted is None else key_of(wanted)
+
+
+def _without_generator(spec: Spec, trained: Outcome) -> Outcome:
+    """Say that a cell cannot be measured for want of its generator."""
+    error = f"Its generator could not be trained. {trained.found.get('error')}"
+    return Outcome(spec, {"key": key_of(spec), "spec": spec, "error": error}, trained.lacking)
 
 
 def name_cells(experiments: Iterable[Experiment], wish: Wish) -> dict[str, tuple[Spec, str]]:
@@ -118,63 +163,17 @@ def _is_missing(spec: Spec, cell: Cell | None, wish: Wish) -> bool:
     return cell is None or wish.again or (wish.again_failed and "error" in cell)
 
 
-class Plan:
-    """Tasks in order: generators that cells wait for, then the longest cells, so that none is left to one process.
-
-    On a GPU (``is_stacked``), settings that can be fitted together are one task.
-    """
-
-    def __init__(self, specs: Iterable[Spec], work: Path, only_generators: bool, is_stacked: bool = False) -> None:
-        self._ready: list[tuple[float, int, Task]] = []
-        self._waiting: dict[str, list[Spec]] = {}
-        first: dict[str, Spec] = {}
-        for number, (spec, *beside) in enumerate(_stacked(specs) if is_stacked else ([spec] for spec in specs)):
-            wanted = generator_spec(spec)
-            if wanted is None or is_trained(work, wanted):
-                if not only_generators:
-                    self._ready.append((-_cost(spec), number, Task(spec, beside=tuple(beside))))
-                continue
+def generators_first(missing: Sequence[Spec], work: Path) -> list[Spec]:
+    """List a cell for each generator that has to be trained: what models wait for, and low seeds, first."""
+    first: dict[str, Spec] = {}
+    weights: dict[str, float] = {}
+    for spec in missing:
+        wanted = generator_spec(spec)
+        if wanted is not None and not is_trained(work, wanted):
             key = key_of(wanted)
             first.setdefault(key, spec)
-            self._waiting.setdefault(key, []).append(spec)
-        # those that models wait for, and the same seed for all data sets before the next: the time may end before all
-        weights = {key: sum(map(_cost, specs)) for key, specs in self._waiting.items()}
-        urgent = sorted(first, key=lambda key: (weights[key] <= 1, first[key]["seed"], -weights[key]))
-        self._ready += [(-1e9, number, Task(first[key], only_generator=True)) for number, key in enumerate(urgent)]
-        self._ready.sort(key=lambda entry: entry[:2])
-        if only_generators:
-            self._waiting = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._ready)
-
-    def next(self) -> Task:
-        """Take the next task."""
-        return self._ready.pop(0)[2]
-
-    def wake(self, task: Task) -> list[Spec]:
-        """Make the cells ready that waited for a generator, and list them."""
-        wanted = generator_spec(task.spec)
-        woken = self._waiting.pop(key_of(wanted), []) if wanted else []
-        self._ready += [(-_cost(spec), number, Task(spec)) for number, spec in enumerate(woken, start=len(self._ready))]
-        self._ready.sort(key=lambda entry: entry[:2])
-        return woken
-
-    def give_up(self, task: Task) -> list[Spec]:
-        """List the cells that will never have their generator."""
-        wanted = generator_spec(task.spec)
-        return self._waiting.pop(key_of(wanted), []) if wanted else []
-
-
-def _stacked(specs: Iterable[Spec]) -> list[list[Spec]]:
-    """Put those together that differ in nothing but the parameters of a network that can be fitted with others."""
-    groups: dict[str, list[Spec]] = {}
-    for spec in specs:
-        method = spec["method"]
-        is_one_of_many = method["kind"] == "protocol" and MODELS[method["model"]].is_stacked
-        alike = spec | {"method": method | {"params": None}} if is_one_of_many else spec
-        groups.setdefault(key_of(alike), []).append(spec)
-    return [*groups.values()]
+            weights[key] = weights.get(key, 0.0) + _cost(spec)
+    return [first[key] for key in sorted(first, key=lambda key: (weights[key] <= 1, first[key]["seed"], -weights[key]))]
 
 
 def _cost(spec: Spec) -> float:
@@ -185,56 +184,58 @@ def _cost(spec: Spec) -> float:
     return MODELS[name].cost if name in MODELS else 1.0
 
 
-def _results(plan: Plan, work: Path, wish: Wish, deadline: float | None) -> Generator[Outcome, None, None]:
-    """Work on the plan, in this process or in several, until it is done or the time is over."""
-    if wish.jobs == 1:
-        while plan and (deadline is None or time.monotonic() < deadline):
-            yield from _settled(work_on(plan.next(), work, wish.device), plan)
-        return
-    workers = Workers(wish.jobs, work, wish.device)
+def work_on(spec: Spec, job: Job, work: Path, device: str) -> Outcome:
+    """Measure a cell, or train its generator, in this process."""
+    from paper._measuring import measure, train_generator
+    from paper._registry import Lacking
+
     try:
-        while plan or workers.n_busy:
-            while plan and workers.n_free:
-                workers.start(plan.next())
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+        return Outcome(spec, {"measure": measure, "train": train_generator}[job](spec, work, device))
+    except Lacking as error:
+        return Outcome(spec, lacking=str(error))
+
+
+def _work_on_all(
+    specs: Sequence[Spec], job: Job, work: Path, wish: Wish, deadline: float | None
+) -> Generator[Outcome, None, None]:
+    """Work in this process or in several, until it is done or the time is over."""
+    if wish.jobs == 1:
+        for spec in specs:
+            if deadline is not None and time.monotonic() >= deadline:
                 return
-            for outcome in workers.wait(left):
-                yield from _settled(outcome, plan)
+            yield work_on(spec, job, work, wish.device)
+        return
+    settings = {"env": dict.fromkeys(THREADS, "1"), "initializer": _end_with_parent, "initargs": (os.getpid(),)}
+    processes = ProcessPoolExecutor(wish.jobs, **settings)
+    try:
+        waiting = {processes.submit(work_on, spec, job, work, wish.device) for spec in specs}
+        while waiting:
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            done, waiting = wait(waiting, left, FIRST_COMPLETED)
+            if not done:
+                return
+            yield from (one.result() for one in done)
     finally:
-        workers.kill()
+        processes.shutdown(kill_workers=True)
 
 
-def _settled(outcome: Outcome, plan: Plan) -> Iterator[Outcome]:
-    """Pass on what came of a task; with a generator that could not be trained, its cells fail."""
-    task = outcome.task
-    if task.beside:
-        cells = [outcome.cell, *outcome.beside] if outcome.cell else [None] * (1 + len(task.beside))
-        for spec, cell in zip((task.spec, *task.beside), cells, strict=True):
-            yield Outcome(Task(spec), cell=cell, lacking=outcome.lacking, died=outcome.died)
-        return
-    failed = outcome.died or (outcome.cell or {}).get("error")
-    if task.only_generator and (failed or outcome.lacking):
-        for spec in plan.give_up(task):
-            if outcome.lacking:
-                yield Outcome(Task(spec), lacking=outcome.lacking)
-            else:
-                yield Outcome(Task(spec), died=f"Its generator could not be trained. {failed}")
-        return
-    if task.only_generator:
-        plan.wake(task)
-    yield outcome
+def _end_with_parent(parent: int) -> None:
+    """End at once when the parent is killed: nobody waits for the result, and the next run wants the processor."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent sees to it
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _take_in(outcome: Outcome, store: Store, tally: Tally, told: _Telling) -> None:
-    spec = outcome.task.spec
     if outcome.lacking is not None:
         tally.lacking[outcome.lacking] = tally.lacking.get(outcome.lacking, 0) + 1
         return
-    if outcome.task.only_generator and outcome.cell is not None:
-        told.generator(spec, outcome.cell)
-        return
-    cell: Cell = outcome.cell or {"key": key_of(spec), "spec": spec, "error": outcome.died}
+    cell = outcome.found
     store.append(cell)
     if "error" in cell:
         tally.n_failed += 1

@@ -82,6 +82,22 @@ def test_a_cell_under_a_wrong_key_is_refused(tmp_path: Path) -> None:
         Store(tmp_path).merge([cell("a") | {"key": "0" * 64}])
 
 
+def test_packed_cells_are_the_same_in_any_order_and_the_last_try_counts(tmp_path: Path) -> None:
+    tries = [cell("b", error="ValueError: no"), cell("a"), cell("c")]
+    for name, order in (("first", tries), ("second", tries[::-1])):
+        store = Store(tmp_path / name)
+        for one in order:
+            store.append(one)
+        store.pack()
+        store.append(cell("b"))
+        known = store.read()
+        store.pack()
+        assert store.read() == known == {one["key"]: one for one in (cell("a"), cell("b"), cell("c"))}
+        assert [path.name for path in store.folder.iterdir()] == ["planted.jsonl.xz"]
+    first, second = ((tmp_path / name / "planted.jsonl.xz").read_bytes() for name in ("first", "second"))
+    assert first == second
+
+
 def test_two_cannot_write_at_once(tmp_path: Path) -> None:
     with Store(tmp_path).locked(), pytest.raises(StoreBusy, match="Another run is writing"), Store(tmp_path).locked():
         pass

@@ -54,7 +54,6 @@ family = "linear"
 model = "pairs_linear"
 settings = [{ pair_weight = 2.0 }, { pair_weight = 8.0 }]
 """
-SENSEI = "params = { n_iterations = 8, weight_decay = 0.001 }\nsettings = [{ rho = 0.1 }, { rho = 10.0 }]"
 
 
 @pytest.fixture
@@ -281,30 +280,6 @@ def test_another_process_trains_the_generator_of_somebodys_data_set(folder: Path
     other = spec | {"method": spec["method"] | {"antidotes": antidotes}, "seed": 101, "split": 101}
     DATASETS.clear()  # as in a process that starts
     assert "error" not in train_generator(other, folder / ".work", "cpu")
-
-
-def test_settings_fitted_together_are_those_fitted_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    attacked = SMALL.replace('"linear"\nsettings = [{ C = 1.0 }, { C = 0.1 }]', '"sensei"\n' + SENSEI)
-    found: list[dict[str, Cell]] = []
-    for has_gpu in (False, True):
-        folder = tmp_path / str(has_gpu)
-        (folder / "experiments").mkdir(parents=True)
-        (folder / "protocol.toml").write_text(attacked, "utf-8")
-        monkeypatch.setattr("paper._running._has_gpu", lambda device, it=has_gpu: it)
-        options = ["--only", "LR", "--seeds", "1", "--device", "cpu"]
-        assert main(["--folder", str(folder), "run", "protocol", *options]) == 0
-        found.append(Store(folder / "results").read())
-    alone, together = found
-    assert alone.keys() == together.keys()
-    assert [cell["n_together"] for cell in together.values()] == [2, 2]
-    for key, cell in alone.items():
-        wanted, seen = cell["numbers"], together[key]["numbers"]
-        assert seen.keys() == wanted.keys()
-        for name in ("log_loss", "positive_gap_mean", "negative_gap_mean"):
-            assert seen[name] == pytest.approx(wanted[name], abs=1e-6)
-            assert seen["inner"][name] == pytest.approx(wanted["inner"][name], abs=1e-6)
-    first, second = (cell["numbers"]["log_loss"] for cell in alone.values())
-    assert first != pytest.approx(second, abs=1e-6)
 
 
 @pytest.mark.parametrize(

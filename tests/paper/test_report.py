@@ -122,7 +122,7 @@ def test_the_committed_figures_are_drawn_from_the_committed_cells() -> None:
     pictures = [*find_pictures(EXPERIMENTS, cells), *find_frontiers(read_protocol(HERE), cells)]
     wanted = {picture.name: picture.digest() for picture in pictures}
     files = sorted((HERE / FIGURES).glob("*.*"))
-    assert {path.name for path in files} == {f"{name}.{end}" for name in wanted for end in ("png", "svg")}
+    assert {path.name for path in files} == {f"{name}.png" for name in wanted}
     for path in files:
         assert f"drawn from {wanted[path.stem]}".encode() in path.read_bytes(), f"{path.name}: `python -m paper report`"
 
@@ -330,9 +330,8 @@ def test_figures_have_the_same_bytes_every_time(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for folder in ("first", "second"):
         write_results([named("random")], CELLS, tmp_path / folder)
-    for end in ("png", "svg"):
-        first, second = ((tmp_path / one / FIGURES / f"random.{end}").read_bytes() for one in ("first", "second"))
-        assert first == second
+    first, second = ((tmp_path / one / FIGURES / "random.png").read_bytes() for one in ("first", "second"))
+    assert first == second
 
 
 @pytest.mark.slow
@@ -341,8 +340,8 @@ def test_every_figure_can_be_drawn_whatever_is_missing(tmp_path: Path) -> None:
     few = {key: cell for place, (key, cell) in enumerate(sorted(CELLS.items())) if place % 3 == 0}
     path = write_results(sized([named("random")], EXPERIMENTS), few, tmp_path)
     drawn = {file.name for file in (tmp_path / FIGURES).iterdir()}
-    assert {f"{sized('random', 'compas_network')}.{end}" for end in ("png", "svg")} <= drawn
-    assert set(re.findall(r"\(figures/(.*?)\)", path.read_text("utf-8"))) == {one for one in drawn if "png" in one}
+    assert sized("random.png", "compas_network.png") in drawn
+    assert set(re.findall(r"\(figures/(.*?)\)", path.read_text("utf-8"))) == drawn
 
 
 def test_a_digest_tells_other_numbers_from_the_same() -> None:

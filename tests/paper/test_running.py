@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import random
 import signal
 import sys
@@ -14,11 +15,10 @@ from typing import Any
 import paper._running
 import pytest
 from paper.__main__ import main
-from paper._cells import Cell, Store, key_of, unique_specs
+from paper._cells import Cell, Spec, Store, key_of, unique_specs
 from paper._experiments import load_experiments
 from paper._report import write_results
-from paper._running import Plan, Wish, name_cells
-from paper._workers import Outcome, Task, work_on
+from paper._running import Job, Outcome, Wish, generators_first, name_cells, work_on
 from tests.sizes import sized
 
 N_KILLS = sized(1, 20)
@@ -77,8 +77,10 @@ def start(folder: Path, *words: str) -> BaseProcess:
     return run
 
 
-def lines(folder: Path) -> list[str]:
-    return [line for path in (folder / "results").glob("*.jsonl") for line in path.read_text("utf-8").splitlines()]
+def lines(folder: Path) -> list[bytes]:
+    files = sorted((folder / "results").glob("*.jsonl*"))
+    contents = [lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes() for path in files]
+    return [line for content in contents for line in content.splitlines()]
 
 
 def cut_last_line(folder: Path, n_bytes: int) -> None:
@@ -125,8 +127,8 @@ def test_killed_many_times_the_results_are_the_same(undisturbed: Path, tmp_path:
 
 
 def test_what_is_there_is_not_measured_again(undisturbed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(task: Task, work: Path, device: str) -> Outcome:
-        raise AssertionError(f"{task} was asked for again")
+    def refuse(spec: Spec, job: Job, work: Path, device: str) -> Outcome:
+        raise AssertionError(f"{spec} was asked for again")
 
     before = lines(undisturbed)
     monkeypatch.setattr(paper._running, "work_on", refuse)
@@ -140,9 +142,9 @@ def test_a_cell_that_two_experiments_share_is_measured_once(tmp_path: Path, monk
     folder = make_folder(tmp_path, one=f'title = "A"\n{head}{row}', two=f'title = "B"\n{head}{row}block = "ours"\n')
     seen: list[str] = []
 
-    def watch(task: Task, work: Path, device: str) -> Outcome:
-        seen.append(key_of(task.spec))
-        return work_on(task, work, device)
+    def watch(spec: Spec, job: Job, work: Path, device: str) -> Outcome:
+        seen.append(key_of(spec))
+        return work_on(spec, job, work, device)
 
     monkeypatch.setattr(paper._running, "work_on", watch)
     assert call(folder, "run") == 0
@@ -198,19 +200,24 @@ def test_rows_blocks_and_seeds_can_be_chosen(undisturbed: Path) -> None:
     assert len(name_cells(experiments, Wish(only=("LR+Anti",), block="ours", n_seeds=2))) == min(2, N_SEEDS)
 
 
-def test_generators_come_first_and_then_the_longest(tmp_path: Path) -> None:
+def test_a_generator_is_trained_once_and_the_longest_cells_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = [f'[[row]]\nname = "{model}"\nmodel = "{model}"\n' for model in ("linear", "network", "lcifr")]
     rows += [f'[[row]]\nname = "{model}+Anti"\nmodel = "{model}"\n{GIBBS}' for model in ("linear", "network")]
     folder = make_folder(tmp_path, some='title = "A"\ndata = "planted"\n' + "".join(rows))
-    plan = Plan(unique_specs(load_experiments(folder / "experiments")), tmp_path / "work", only_generators=False)
-    first, second = plan.next(), plan.next()
-    assert (first.only_generator, second.spec["method"]["model"]) == (True, "lcifr")
-    assert len(plan.wake(first)) == 2
-    rest = []
-    while plan:
-        rest.append(plan.next())
-    assert [task.spec["method"]["model"] for task in rest] == ["network", "network", "linear", "linear"]
-    assert not any(task.only_generator for task in rest)
+    specs = unique_specs(load_experiments(folder / "experiments"))
+    assert len(generators_first(specs, tmp_path / "work")) == 1
+    seen: list[tuple[str, str]] = []
+
+    def watch(spec: Spec, job: Job, work: Path, device: str) -> Outcome:
+        seen.append((job, spec["method"]["model"]))
+        return Outcome(spec, {"seconds": 0.0} if job == "train" else {"key": key_of(spec), "spec": spec, "error": "no"})
+
+    monkeypatch.setattr(paper._running, "work_on", watch)
+    call(folder, "run")
+    assert seen[0][0] == "train"
+    assert seen[1:] == [("measure", model) for model in ("lcifr", "network", "network", "linear", "linear")]
 
 
 def test_cells_share_a_generator_that_is_trained_once_by_one_process_or_several(
@@ -249,7 +256,7 @@ def test_processes_end_with_the_run_and_the_time_is_kept(tmp_path: Path, capsys:
 def children(parent: int) -> list[int]:
     listed = Path(f"/proc/{parent}/task/{parent}/children")
     found = [int(child) for child in listed.read_text().split()] if listed.exists() else []
-    return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in found if b"popen_loky" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def wait_for(look: Any, seconds: float = 60) -> Any:
