@@ -1,0 +1,1 @@
+"""What likewise answered before it was rebuilt, and how any later state differs from that: see README.md."""
