@@ -223,7 +223,7 @@ def test_gaps_split_over_columns_as_attribute_gaps_does(
     look_at: Look, served: Served, model: Any, audit_at: Callable[..., Audit]
 ) -> None:
     page = start_again(look_at, served)
-    known = attribute_gaps(audit_at(1, 0.025), model, n_permutations=0)
+    known = attribute_gaps(audit_at(1, 0.025), model)
     page.locator("#split").click()
     expect(page.locator("#split-words")).to_contain_text("All parts are exact")
     assert read_parts(page, "#split-parts") == {

@@ -52,9 +52,8 @@ def explained() -> dict[str, Any]:
     people = hostile.make_people()
     how: dict[str, Any] = {"roles": hostile.ROLES, "rule": hostile.RULE, "positive": hostile.LABELS[1]}
     found = audit(hostile.score, people, n_resamples=0, n_worst=30, **how)
-    split = attribute_gaps(found, hostile.score, n_permutations=99)
+    split = attribute_gaps(found, hostile.score)
     record = name_people(split.audit, false_discovery_rate=0.99).audit.to_dict()
-    assert record["attribution"]["regions"]
     assert record["named"]["people"]
     kept = {"attribution": record["attribution"], "named": record["named"]}
     kept["named"]["people"] = kept["named"]["people"][:20]
@@ -195,7 +194,7 @@ def short_report(record: dict[str, Any], tmp_path_factory: pytest.TempPathFactor
     short = record | {"worst_pairs": record["worst_pairs"][:2], "directions": record["directions"][:2]}
     short["person_gaps"] = record["person_gaps"] | {"worst": record["person_gaps"]["worst"][:2]}
     short["named"] = record["named"] | {"people": record["named"]["people"][:2]}
-    parts = {name: record["attribution"][name][:2] for name in ("transitions", "regions", "worst")}
+    parts = {name: record["attribution"][name][:2] for name in ("transitions", "worst")}
     short["attribution"] = record["attribution"] | parts
     path = tmp_path_factory.mktemp("reports") / "short.html"
     path.write_text(to_html(short), encoding="utf-8")

@@ -19,7 +19,7 @@ ASKED = {"changes": 1, "shift": 0.1}
 
 def test_parts_are_those_of_attribute_gaps(explorer: Explorer) -> None:
     found = audit(score_people, PEOPLE, roles=ROLES, rule=explorer.rule(1, 0.1), n_resamples=0)
-    known = attribute_gaps(found, score_people, n_permutations=0)
+    known = attribute_gaps(found, score_people)
     split = explorer.split(ASKED)
     assert (split["n_pairs"], split["n_split"]) == (len(found.pairs), len(found.pairs))
     assert split["mean_gap"] == split["mean_gap_of_all"] == pytest.approx(found["gap_mean"].value)

@@ -43,21 +43,6 @@ class TransitionParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
-    """People with certain values: the mean gap of pairs of them."""
-
-    columns: tuple[str, ...]  # one or two of the compared columns
-    values: tuple[str, ...]  # a value, or a range of values, in each of them
-    n_pairs: int  # pairs of which both people have these values
-    mean_gap: float
-    n_apart: int  # pairs in the test, drawn so that nobody is in two of them
-    p_adjusted: float  # of so large a mean gap in any region that was scanned, by a permutation test
-
-    def __str__(self) -> str:
-        return ", ".join(f"{column} {value}" for column, value in zip(self.columns, self.values, strict=True))
-
-
-@dataclass(frozen=True, slots=True)
 class Attribution:
     """How the model's arithmetic splits the gaps over the columns in which two people differ (Shapley values)."""
 
@@ -69,8 +54,6 @@ class Attribution:
     mean_gap: float  # of these pairs
     columns: tuple[ColumnPart, ...]  # largest part first
     transitions: tuple[TransitionParts, ...] = ()
-    regions: tuple[Region, ...] = ()  # where the gap is largest; smallest p-value first
-    n_regions: int = 0  # how many were scanned
     worst: tuple[tuple[Part, ...], ...] = ()  # the parts of the worst pairs, in their order
     seen: tuple[str, ...] = ()  # the columns that the model sees; the parts of all others are 0
 

@@ -11,7 +11,6 @@ from likewise.record._attribution import (
     NamedRecord,
     Part,
     PlausibilityRecord,
-    Region,
     TransitionParts,
 )
 from likewise.record._changes import AuditSeries, Comparison, SeriesPair, SeriesPoint

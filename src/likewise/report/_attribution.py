@@ -47,10 +47,6 @@ ABOUT: Final = (
     "arithmetic on these columns, not causes: a column may carry what another one stands for, and some mixtures "
     "describe nobody."
 )
-ABOUT_REGIONS: Final = (
-    "Mean gaps of pairs of which both people have certain values. p is from a permutation test on pairs that share no "
-    "person, adjusted for the number of regions scanned."
-)
 ABOUT_TRANSITIONS: Final = "The largest parts of each signed mean gap; all parts of a row add up to it."
 MAX_COLUMNS: Final = 12  # of the chart
 MAX_NAMED: Final = 200
@@ -170,27 +166,6 @@ def transition_table(record: AuditRecord) -> Table | None:
     head = ("From", "To", "Largest parts", "Signed mean gap", "Pairs (N)")
     more = count_left_out(len(found.transitions), MAX_ROWS, "transitions")
     return Table(caption="Parts by transition", head=head, rows=tuple(rows), n_text=3, more=more)
-
-
-def region_table(record: AuditRecord) -> Table | None:
-    """Where gaps are largest; None where nothing was scanned."""
-    found, points = record.attribution, record.in_points
-    if found is None or not found.regions:
-        return None
-    rows = tuple(
-        (
-            show(str(one)),
-            Number(gap(one.mean_gap, points=points), one.mean_gap),
-            Number(p_value(one.p_adjusted), one.p_adjusted),
-            count(one.n_pairs),
-            count(one.n_apart),
-        )
-        for one in found.regions
-    )
-    head = ("Both people have", "Mean gap", "p (adjusted)", "Pairs (N)", "Pairs in the test")
-    return Table(
-        caption=f"Where gaps are largest ({found.n_regions:,} regions scanned)", head=head, rows=rows, is_sortable=True
-    )
 
 
 def named_table(record: AuditRecord) -> Table | None:

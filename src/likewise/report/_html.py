@@ -336,8 +336,6 @@ def _attribution(record: AuditRecord) -> Section | None:
         "columns": attribution.column_table(record),
         "about_transitions": attribution.ABOUT_TRANSITIONS,
         "transitions": attribution.transition_table(record),
-        "about_regions": attribution.ABOUT_REGIONS,
-        "regions": attribution.region_table(record),
     }
 
 

@@ -7,7 +7,6 @@ from likewise.report._attribution import (
     describe_plausibility,
     limit_table,
     named_table,
-    region_table,
 )
 from likewise.report._html import card_style
 from likewise.report._measures import PEOPLE_TITLES, TARGET_TITLES, has_performance

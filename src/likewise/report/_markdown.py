@@ -221,7 +221,7 @@ def _attribution(record: AuditRecord) -> list[str]:
     if record.attribution is None:
         return []
     told = attribution.describe_attribution(record.attribution, points=record.in_points)
-    tables = (attribution.column_table(record), attribution.transition_table(record), attribution.region_table(record))
+    tables = (attribution.column_table(record), attribution.transition_table(record))
     lines = [line for one in tables for line in _table(one)]
     return _section("## Gaps by column", f"{attribution.ABOUT} {escape(told)}", lines)
 

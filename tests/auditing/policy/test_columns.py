@@ -33,7 +33,7 @@ def whole() -> Audit:
 
 @cache
 def split() -> Audit:
-    return attribute_gaps(whole(), Lender().predict, n_permutations=0).audit
+    return attribute_gaps(whole(), Lender().predict).audit
 
 
 def part(audit: Audit, column: str) -> Any:
@@ -59,7 +59,7 @@ def test_intervals_cover_the_parts_of_the_people_that_tables_are_drawn_from() ->
     def measure(rows: Any) -> Any:
         frame, y, lender = data.test.X.iloc[rows].reset_index(drop=True), data.test.y[rows], Lender().predict
         found = audit(lender, frame, y, roles=data.roles, rule=data.rule, baseline=False, n_resamples=40)
-        return attribute_gaps(found, Lender().predict, n_permutations=0).audit.measures
+        return attribute_gaps(found, Lender().predict).audit.measures
 
     everybody, random = np.arange(len(data.test.X)), np.random.default_rng(0)
     truth = measure(everybody)
@@ -82,7 +82,7 @@ def test_a_limit_is_judged_by_the_interval_of_the_column() -> None:
 
 
 def test_a_column_that_the_model_does_not_see_makes_nothing() -> None:
-    found = attribute_gaps(whole(), _Named(), n_permutations=0).audit
+    found = attribute_gaps(whole(), _Named()).audit
     check = found.judge(Policy(columns={"gender": {"max_part": 0.0}})).checks[0]
     assert (check.outcome, check.measure.value) == ("pass", 0.0)
     seen = split().judge(Policy(columns={"gender": {"max_part": 0.0}})).checks[0]  # seen, so it may make something

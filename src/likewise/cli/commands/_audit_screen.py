@@ -29,7 +29,6 @@ from likewise.report._internal import (
     named_table,
     p_value,
     percent,
-    region_table,
     signed_number,
     sum_up_plan,
     sum_up_verdict,
@@ -40,10 +39,8 @@ N_GROUPS: Final = 12
 N_DIRECTIONS: Final = 6
 N_PAIRS: Final = 3
 N_COLUMNS: Final = 8
-N_REGIONS: Final = 3
 N_NAMED: Final = 5
 N_CERTIFIED: Final = 3
-SIGNIFICANT: Final = 0.05
 UNLIMITED: Final = 1000  # columns, to measure the natural width of a table
 STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
@@ -232,18 +229,12 @@ def _column_directions(record: AuditRecord) -> Table:
 
 
 def _attribution(record: AuditRecord) -> Iterator[RenderableType]:
-    """Show the largest parts of the mean gap by column, and where gaps are largest."""
-    columns, regions, found = column_table(record), region_table(record), record.attribution
+    """Show the largest parts of the mean gap by column."""
+    columns = column_table(record)
     if columns is not None:
         table = plain_table("Part of the mean gap by column", "", "pairs that differ")
         for column, _, part, _, n_pairs in columns.rows[:N_COLUMNS]:
             table.add_row(shown(str(column)), str(part), str(n_pairs))
-        yield table
-    n_significant = 0 if found is None else sum(one.p_adjusted < SIGNIFICANT for one in found.regions)
-    if regions is not None and n_significant:
-        table = plain_table("Where gaps are largest", "mean gap", "adjusted p", "pairs")
-        for where, mean, p_adjusted, n_pairs, _ in regions.rows[: min(n_significant, N_REGIONS)]:
-            table.add_row(shown(str(where)), str(mean), str(p_adjusted), str(n_pairs))
         yield table
 
 
