@@ -10,17 +10,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from likewise import ConsistentClassifier, FrontierSearch, load_dataset
+from likewise import (
+    AugmentedClassifier,
+    Comparability,
+    ConsistentClassifier,
+    FrontierSearch,
+    UniformGenerator,
+    load_dataset,
+)
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import SearchLogError
 from likewise.frontier import WeightRange, replay_search
-from likewise.frontier._log import LoggedSearch, NotDescribed, _seal, describe, rebuild
+from likewise.frontier._log import LoggedSearch, _seal, describe, rebuild
 
+Logged = tuple[Path, PlantedDataset, ConsistentClassifier]
 Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")
 GRID = {"gap": [0.0, 0.05], "noise": [0.0, 0.4]}
@@ -137,8 +145,8 @@ def test_the_log_of_another_search_is_not_gone_on_with(
 
 
 @pytest.fixture(scope="module")
-def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PlantedDataset]:
-    """Log a search of a pipeline, which the log alone describes."""
+def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PlantedDataset, ConsistentClassifier]:
+    """Log a search of a pipeline."""
     from sklearn.compose import make_column_selector, make_column_transformer
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -149,44 +157,44 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PlantedDatas
     path = tmp_path_factory.mktemp("logs") / "search.jsonl"
     grid = {"pair_weight": WeightRange(0.3, 3.0, n_values=2, n_refined=1)}
     FrontierSearch(model, grid, log=path, **QUICK).fit(data.train.X, data.train.y)
-    return path, data
+    return path, data, model
 
 
-def test_a_replay_finds_the_same_numbers(logged: tuple[Path, PlantedDataset]) -> None:
-    path, data = logged
-    found = replay_search(path, data.train.X, data.train.y)
+def test_a_replay_finds_the_same_numbers(logged: Logged) -> None:
+    path, data, model = logged
+    found = replay_search(path, data.train.X, data.train.y, estimator=model)
     assert found.agrees, str(found)
     assert found.n_models == len(LoggedSearch.read(path).models)
     assert "and so does the choice" in str(found)
 
 
-def test_other_data_is_named(logged: tuple[Path, PlantedDataset]) -> None:
-    path, data = logged
+def test_other_data_is_named(logged: Logged) -> None:
+    path, data, model = logged
     X = data.train.X.copy()
     X.loc[X.index[3], "age"] += 1
     for rows, labels in ((X, data.train.y), (data.train.X, 1 - data.train.y)):
-        found = replay_search(path, rows, labels)
+        found = replay_search(path, rows, labels, estimator=model)
         assert not found.agrees
         assert str(found).startswith("The data is not what was searched: SHA-256 on record")
         assert "\n" not in str(found)
 
 
-def test_a_changed_line_is_named(logged: tuple[Path, PlantedDataset], tmp_path: Path) -> None:
-    path, data = logged
+def test_a_changed_line_is_named(logged: Logged, tmp_path: Path) -> None:
+    path, data, model = logged
     altered = tmp_path / "altered.jsonl"
     text = path.read_text()
     assert '["pair_weight", 0.3]' in text
     altered.write_text(text.replace('["pair_weight", 0.3]', '["pair_weight", 0.31]'))
     with pytest.raises(SearchLogError, match=r"was altered: line 3, or one before it, is not as it was written"):
-        replay_search(altered, data.train.X, data.train.y)
+        replay_search(altered, data.train.X, data.train.y, estimator=model)
     lines = text.splitlines(keepends=True)
     altered.write_text("".join([*lines[:2], *lines[3:]]))  # a candidate left out
     with pytest.raises(SearchLogError, match="was altered"):
-        replay_search(altered, data.train.X, data.train.y)
+        replay_search(altered, data.train.X, data.train.y, estimator=model)
 
 
-def test_a_forged_number_does_not_survive_a_replay(logged: tuple[Path, PlantedDataset], tmp_path: Path) -> None:
-    path, data = logged
+def test_a_forged_number_does_not_survive_a_replay(logged: Logged, tmp_path: Path) -> None:
+    path, data, model = logged
     forged = tmp_path / "forged.jsonl"
     forged.write_bytes(path.read_bytes())
 
@@ -194,42 +202,52 @@ def test_a_forged_number_does_not_survive_a_replay(logged: tuple[Path, PlantedDa
         records[2]["result"]["unfairness"]["value"] /= 2
 
     forge(forged, flatter)
-    found = replay_search(forged, data.train.X, data.train.y)
+    found = replay_search(forged, data.train.X, data.train.y, estimator=model)
     assert [one.where for one in found.differences] == ["model 1 (pair_weight=0.3): unfairness.value"]
     assert "1 value not as recorded" in str(found)
 
 
-def test_a_log_without_a_choice_replays_what_it_has(logged: tuple[Path, PlantedDataset], tmp_path: Path) -> None:
-    path, data = logged
+def test_a_log_without_a_choice_replays_what_it_has(logged: Logged, tmp_path: Path) -> None:
+    path, data, model = logged
     short = tmp_path / "short.jsonl"
     short.write_text("".join(path.read_text().splitlines(keepends=True)[:3]))
-    found = replay_search(short, data.train.X, data.train.y)
+    found = replay_search(short, data.train.X, data.train.y, estimator=model)
     assert found.agrees
     assert found.n_models == 2
     assert "interrupted: the log has no choice" in str(found)
 
 
-@pytest.mark.parametrize("name", ["os.system", "subprocess.Popen", "sklearn.utils.Bunch", "likewise.load_dataset"])
-def test_a_log_builds_nothing_but_estimators(logged: tuple[Path, PlantedDataset], tmp_path: Path, name: str) -> None:
-    path, data = logged
+@pytest.mark.parametrize("name", ["os.system", "subprocess.Popen", "sklearn.linear_model.LogisticRegression"])
+def test_a_log_builds_no_object(logged: Logged, tmp_path: Path, name: str) -> None:
+    path, data, model = logged
     forged = tmp_path / "forged.jsonl"
     forged.write_bytes(path.read_bytes())
 
     def intrude(records: list[dict[str, Any]]) -> None:
-        records[0]["estimator"] = {"class": name, "params": {}}
+        records[0]["settings"]["roles"] = {"class": name, "params": {}}
 
     forge(forged, intrude)
-    with pytest.raises(SearchLogError, match=f"it names {name}, which is not"):
-        replay_search(forged, data.train.X, data.train.y)
+    with pytest.raises(SearchLogError, match=f"it holds '{name}', an object, which is not built from a log"):
+        replay_search(forged, data.train.X, data.train.y, estimator=model)
 
 
-def test_what_the_log_cannot_describe_is_passed_in(search: Search, planted: PlantedDataset, tmp_path: Path) -> None:
-    path = tmp_path / "search.jsonl"
-    found = search({"gap": [0.0]}, log=path, n_resamples=0).fit(planted.train.X, planted.train.y)
-    with pytest.raises(SearchLogError, match=r"Lender, which is not of sklearn.*trust it by name.*replay_search takes"):
-        replay_search(path, planted.train.X, planted.train.y)
-    given = {"estimator": found.estimator, "base": found.base}
-    assert replay_search(path, planted.train.X, planted.train.y, **given).agrees
+def test_the_grid_is_passed_in_where_it_holds_objects(planted: PlantedDataset, regression: Any, tmp_path: Path) -> None:
+    path, how = tmp_path / "search.jsonl", QUICK | {"n_resamples": 0}
+    generators = [UniformGenerator(planted.roles, planted.rule, random_state=seed) for seed in (0, 1)]
+    model = AugmentedClassifier(regression, generators[0], ratio=0.5, random_state=0)
+    grid = {"generator": generators}
+    FrontierSearch(model, grid, log=path, **how).fit(planted.train.X, planted.train.y)
+    with pytest.raises(SearchLogError, match="an object, which is not built from a log. Where the grid holds objects"):
+        replay_search(path, planted.train.X, planted.train.y, estimator=model)
+    assert replay_search(path, planted.train.X, planted.train.y, estimator=model, grid=grid).agrees
+
+
+def test_another_model_does_not_replay(logged: Logged) -> None:
+    path, data, model = logged
+    other = clone(model).set_params(estimator__logisticregression__C=0.01)
+    found = replay_search(path, data.train.X, data.train.y, estimator=other)
+    assert not found.agrees
+    assert found.differences[0].where.startswith("model 0 (base): ")
 
 
 @pytest.mark.parametrize(
@@ -239,28 +257,20 @@ def test_what_the_log_cannot_describe_is_passed_in(search: Search, planted: Plan
         float("inf"),
         (1, "a", [2.5]),
         {"a": (1,), 2: None},
-        np.float32,
-        LogisticRegression(C=0.5, class_weight={0: 1.0, 1: 2.0}),
-        WeightRange(0.1, 1.0),
+        Comparability(max_discrete_changes=2),
     ],
     ids=str,
 )
-def test_what_is_described_is_rebuilt(value: Any) -> None:
+def test_values_are_rebuilt(value: Any) -> None:
     data = json.loads(json.dumps(describe(value)))
     assert str(rebuild(data)) == str(value)
     assert describe(rebuild(data)) == data
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()),
-        make_pipeline(HashingVectorizer(tokenizer=str.split), LogisticRegression()),
-        make_pipeline(LogisticRegression(), memory="cache"),
-        object(),
-    ],
-    ids=["function", "tokenizer", "cache", "object"],
-)
-def test_code_and_caches_are_not_described(value: Any) -> None:
-    with pytest.raises(NotDescribed):
-        describe(value)
+def test_an_estimator_is_told_by_class_and_parameters() -> None:
+    told = describe(make_pipeline(FunctionTransformer(np.log1p), LogisticRegression(C=0.5, class_weight={0: 1.0})))
+    assert told["class"] == "sklearn.pipeline.Pipeline"
+    of_log, of_regression = (step["tuple"][1]["params"] for step in told["params"]["steps"])
+    assert of_log["func"] == {"text": "<ufunc 'log1p'>"}
+    assert of_regression["class_weight"] == {"dict": [[0, 1.0]]}
+    assert describe(object()) == {"text": "<object object>"}

@@ -1,4 +1,4 @@
-"""Candidates of an Optuna study: the same seed, the same candidates; stored trials are not fitted again."""
+"""Candidates of an Optuna study: the same seed, the same candidates; those of its log are not fitted again."""
 
 from __future__ import annotations
 
@@ -32,25 +32,6 @@ def test_a_study_finds_the_least_unfair_within_the_budget(search: Search, plante
     for point in found.frontier_[1:]:
         assert 0.001 <= point.params["noise"] <= 0.5
         assert not point.is_within_budget or point.unfairness.value >= best.unfairness.value
-
-
-@pytest.mark.part(2)
-@pytest.mark.parametrize("storage", ["sqlite:///{}/search.db", "{}/search.journal"], ids=["database", "journal"])
-def test_the_same_seed_gives_the_same_candidates_and_stored_ones_are_not_fitted_again(
-    search: Search, planted: PlantedDataset, lender: Any, tmp_path: Path, storage: str
-) -> None:
-    pytest.importorskip("optuna")
-    stored = storage.format(tmp_path)
-    plain = search(SPACE, **STUDY, refit=False).fit(planted.train.X, planted.train.y)
-    with pytest.raises(KeyboardInterrupt):
-        search(SPACE, **STUDY, storage=stored, progress=Stop(7)).fit(planted.train.X, planted.train.y)
-    lender.seen.clear()
-    resumed = search(SPACE, **STUDY, storage=stored, refit=False).fit(planted.train.X, planted.train.y)
-    assert names_of(resumed) == names_of(plain)
-    assert [one | {"seconds": 0} for one in resumed.results_] == [one | {"seconds": 0} for one in plain.results_]
-    assert len(lender.seen) in (5, 6)  # the base, four trials, and the chosen one if it is among those stored
-    with pytest.raises(ParameterError, match="storage holds the study of another search"):
-        search(SPACE, **STUDY, storage=stored, random_state=1).fit(planted.train.X, planted.train.y)
 
 
 class Stop:
@@ -108,7 +89,6 @@ def test_without_optuna_one_line_says_what_to_install(
     [
         ({"search": "random"}, "search is 'random'; choose one of 'grid', 'optuna'"),
         ({"n_trials": 5}, 'n_trials is for search="optuna"'),
-        ({"storage": "study.db"}, 'storage is for search="optuna"'),
         ({**STUDY, "n_trials": 0}, "n_trials is 0"),
         ({**STUDY, "grid": [SPACE]}, 'grid must be a dict for search="optuna"'),
         ({**STUDY, "grid": {"gaps": [0.1]}}, "grid names 'gaps'.*Did you mean 'gap'"),

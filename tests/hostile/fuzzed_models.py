@@ -171,7 +171,7 @@ def fuzz_logs(folder: Path) -> Reader:
 
     def read(case: Case) -> None:
         (path,) = case.write(folder)
-        str(replay_search(path, data.train.X, data.train.y, progress=False))
+        str(replay_search(path, data.train.X, data.train.y, estimator=model, progress=False))
 
     return Reader(draw, read)
 

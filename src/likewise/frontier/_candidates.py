@@ -60,7 +60,7 @@ class Candidate:
     known: Any = None  # the trial of an earlier run
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WeightRange:
     """A range of weights to search: some values in equal ratios, then others where the budget ends.
 
@@ -321,17 +321,12 @@ class SharedGenerators:
         return clone(generator).set_params(**changes), False
 
 
-def plan_candidates(
-    estimator: Any, listed: Iterable[Mapping[str, Any]], generators: SharedGenerators, seed: int
-) -> list[Candidate]:
-    """Build the models of a search; one that cannot be built keeps its error."""
-    planned = []
-    for params in listed:
-        try:
-            planned.append(Candidate(params, build_model(estimator, params, generators.fit_for(params), seed)))
-        except Exception as error:  # the other candidates go on, and the summary shows it
-            planned.append(Candidate(params, error=error))
-    return planned
+def plan_candidate(estimator: Any, params: Mapping[str, Any], generators: SharedGenerators, seed: int) -> Candidate:
+    """Build a model of a search; one that cannot be built keeps its error."""
+    try:
+        return Candidate(params, build_model(estimator, params, generators.fit_for(params), seed))
+    except Exception as error:  # the other candidates go on, and the summary shows it
+        return Candidate(params, error=error)
 
 
 def _is_about_generator(name: str) -> bool:

@@ -2,19 +2,19 @@
 
 The first line is the search itself: parameters, seeds, data and versions. Then comes one line per model, with its
 parameters, its measures and its scores of the held-out rows, the base first; and at the end the choice. A line is
-written as soon as its model is measured, so that an interrupted search can go on from there. Unfitted estimators and
-their parameters are described as JSON, and nothing that is read back runs code of its own.
+written as soon as its model is measured, so that an interrupted search can go on from there. Estimators are described
+by class and parameters; nothing that is read back is code.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import importlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,28 +22,24 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_selector
-from sklearn.frozen import FrozenEstimator
 
 from likewise._json import plain
 from likewise._random import draw_seed
 from likewise._version import __version__
 from likewise.auditing._internal import list_versions
 from likewise.comparable import Comparability
-from likewise.exceptions import LikewiseError, SearchLogError
+from likewise.exceptions import SearchLogError
 from likewise.frontier._candidates import Rows, WeightRange
 from likewise.schema import Roles, Schema
-from likewise.schema._internal import Frame, open_frame
+from likewise.schema._internal import open_frame
 
 FORMAT: Final = "likewise search 1"
 NOT_COMPARED: Final = ("made_at",)  # when it was made is no result
 SECTIONS: Final = ("versions", "seeds", "data", "settings")  # of a header: their parts have names
 SCORES: Final = "<f8"
-# Whose estimators are built by name: their constructors store parameters, and no parameter that is written here is code
-KNOWN_PACKAGES: Final = ("sklearn", "likewise", "xgboost", "lightgbm", "imblearn")
 PLAIN: Final = (str, bool, int)
-REFUSED: Final = ("memory",)  # a folder of pickles
+REPORTING: Final = ("progress", "verbose")  # parameters that change no number
 # What a search is told that its numbers depend on, besides the estimator, the grid and the base
 SETTINGS: Final = (
     *("roles", "rule", "utility", "unfairness", "max_loss", "cautious", "positive", "validation_fraction"),
@@ -51,44 +47,33 @@ SETTINGS: Final = (
 )
 MORE_PACKAGES: Final = ("optuna", "pandas", "polars", "torch", "xgboost", "lightgbm", "catboost", "imbalanced-learn")
 LONGEST_REASON: Final = 200  # letters
-DEEPEST: Final = 40  # levels of estimators within estimators
-
-
-class AlteredLog(SearchLogError):
-    """A log is not as it was written."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownModel:
-    """What spares the fit of a model: its scores of the held-out rows, or why it failed, and how long the fit took."""
-
-    scores: NDArray[np.float64] | None
-    seconds: float = 0.0
-    error: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data; the bytes of the scores in base64."""
-        coded = None if self.scores is None else base64.b64encode(self.scores.astype(SCORES).tobytes()).decode()
-        shape = None if self.scores is None else list(self.scores.shape)
-        return {"seconds": self.seconds, "error": self.error, "shape": shape, "scores": coded}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> KnownModel:
-        """Undo :meth:`to_json`."""
-        scores = None
-        if data["scores"] is not None:
-            scores = np.frombuffer(base64.b64decode(data["scores"], validate=True), SCORES).reshape(data["shape"])
-        return cls(scores, float(data["seconds"]), data["error"])
+LONGEST_TEXT: Final = 2_000
+KEEPS_PARAMETERS: Final = (WeightRange, make_column_selector)  # as attributes
+WHERE_IN_MEMORY: Final = re.compile(r" at 0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoggedModel:
-    """One model on record: its parameters as JSON, what was measured, and what spares its fit."""
+    """One model on record: its parameters as JSON, what was measured, and what spares its fit.
+
+    That is its scores of the held-out rows, or why it failed, and how long the fit took.
+    """
 
     number: int
     params: Any
     result: Mapping[str, Any]
-    known: KnownModel
+    scores: NDArray[np.float64] | None
+    seconds: float
+    error: str | None
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> LoggedModel:
+        """Take a model from its line."""
+        scores = None
+        if record["scores"] is not None:
+            scores = np.frombuffer(base64.b64decode(record["scores"], validate=True), SCORES).reshape(record["shape"])
+        number, seconds = int(record["number"]), float(record["seconds"])
+        return cls(number, record["params"], dict(record["result"]), scores, seconds, record["error"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +104,7 @@ class LoggedSearch:
             if number == 1 and record.get("format") != FORMAT:
                 raise _no_log(file)
             if seal != checksum:
-                raise AlteredLog(
+                raise SearchLogError(
                     f"'{file}' was altered: line {number:,}, or one before it, is not as it was written (its checksum "
                     "differs)."
                 )
@@ -134,31 +119,14 @@ class LoggedSearch:
     @classmethod
     def _gather(cls, found: list[dict[str, Any]], checksum: str, n_bytes: int) -> LoggedSearch:
         header, *rest = found
-        _check_header(header)
+        if not isinstance(header["settings"], dict) or not isinstance(header["versions"], dict):
+            raise ValueError("its settings or versions have another form")
+        int(header["seed"])
         choice = rest.pop() if rest and rest[-1]["kind"] == "choice" else None
-        models = [_read_model(record) for record in rest]
+        models = [LoggedModel.read(record) for record in rest]
         if [one.number for one in models] != list(range(len(models))):
             raise ValueError("models are missing")
         return cls(header, models, choice, checksum, n_bytes)
-
-
-def _check_header(header: Mapping[str, Any]) -> None:
-    """Refuse what a replay cannot follow: it reads these parts before it builds anything."""
-    data, columns = header["data"], header["data"]["columns"]
-    mappings = {"data": data, "columns": columns, "settings": header["settings"], "versions": header["versions"]}
-    strange = [name for name, one in mappings.items() if not isinstance(one, dict)]
-    if strange or not all(isinstance(kind, str) for kind in columns.values()):
-        raise ValueError(f"{strange[0] if strange else 'a column'} has another form")
-    texts = {"checksum": data["checksum"], "frame": data["frame"]}
-    texts |= {name: "" if data[name] is None else data[name] for name in ("label", "weights")}
-    strange = [name for name, one in texts.items() if not isinstance(one, str)]
-    if strange or not isinstance(data["weighted"], bool):
-        raise ValueError(f"data.{strange[0] if strange else 'weighted'} has another form")
-
-
-def _read_model(record: Mapping[str, Any]) -> LoggedModel:
-    known = KnownModel.from_json(record)
-    return LoggedModel(int(record["number"]), record["params"], dict(record["result"]), known)
 
 
 def _parse(line: bytes, before: str, number: int, file: Path) -> tuple[dict[str, Any], Any, str]:
@@ -169,7 +137,7 @@ def _parse(line: bytes, before: str, number: int, file: Path) -> tuple[dict[str,
     except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
         if number == 1:
             raise _no_log(file) from None
-        raise AlteredLog(f"'{file}' was altered: line {number:,} cannot be read.") from None
+        raise SearchLogError(f"'{file}' was altered: line {number:,} cannot be read.") from None
 
 
 def _no_log(file: Path) -> SearchLogError:
@@ -218,14 +186,18 @@ class SearchLog:
             )
         return found
 
-    def add(self, params: Any, result: Mapping[str, Any], known: KnownModel) -> None:
-        """Write a model, unless it is on record."""
+    def add(
+        self, params: Any, result: Mapping[str, Any], scores: NDArray[np.float64] | None, seconds: float, error: Any
+    ) -> None:
+        """Write a model, unless it is on record; the bytes of its scores in base64."""
         number = self._n_written
         self._n_written += 1
         if number < len(self.known):
             return
+        coded = None if scores is None else base64.b64encode(scores.astype(SCORES).tobytes()).decode()
+        shape = None if scores is None else list(scores.shape)
         line = {"kind": "model", "number": number, "params": params, "result": result}
-        self._write({**line, **known.to_json()})
+        self._write({**line, "seconds": seconds, "error": error, "shape": shape, "scores": coded})
 
     def finish(self, choice: Mapping[str, Any]) -> None:
         """Write the choice, unless it is on record."""
@@ -261,11 +233,6 @@ def _seal(before: str, record: Mapping[str, Any]) -> str:
     return hashlib.sha256(f"{before}\n{_dump(record)}".encode()).hexdigest()
 
 
-def hash_header(header: Mapping[str, Any]) -> str:
-    """SHA-256 of what was searched, whenever that was."""
-    return _seal("", {name: one for name, one in header.items() if name not in NOT_COMPARED})
-
-
 def hash_people(frame: Any, y: NDArray[Any], weights: NDArray[np.float64] | None) -> str:
     """SHA-256 of a table with labels and weights; the same for every data frame library and width of numbers."""
     opened = open_frame(frame)
@@ -296,77 +263,55 @@ def _add_column(digest: Any, array: Any) -> None:
     digest.update(json.dumps(texts).encode())
 
 
-class NotDescribed(LikewiseError, TypeError):
-    """A parameter cannot be written as JSON, or a description cannot be read."""
-
-
-def describe(value: Any, where: str = "estimator") -> Any:
-    """Return a value as JSON; refuse functions, fitted parts and objects of unknown types."""
+def describe(value: Any) -> Any:
+    """Return a parameter as JSON: estimators by class and parameters, other objects as text."""
     if value is None or type(value) in PLAIN:
         return value
     if isinstance(value, np.generic):
-        return describe(value.item(), where)
+        return describe(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": str(value)}
-    if isinstance(value, np.ndarray):
-        return {"array": describe(value.tolist(), where), "dtype": str(value.dtype)}
-    if isinstance(value, list | tuple | set | frozenset):
-        listed = [describe(one, where) for one in value]
-        return listed if isinstance(value, list) else {"tuple": listed}
+    if isinstance(value, tuple):
+        return {"tuple": [describe(one) for one in value]}
+    if isinstance(value, list | np.ndarray):
+        return [describe(one) for one in value]
     if isinstance(value, Mapping):
-        return {"dict": [[describe(key, where), describe(one, f"{where}[{key!r}]")] for key, one in value.items()]}
+        return {"dict": [[describe(key), describe(one)] for key, one in value.items()]}
     if isinstance(value, Roles | Comparability):
         return {type(value).__name__: value.to_dict()}
     if isinstance(value, Schema):
         return {"Schema": json.loads(value.to_json())}
-    if isinstance(value, type) and issubclass(value, np.generic | bool | int | float | str):
-        return {"type": value.__name__}
-    if isinstance(value, BaseEstimator | WeightRange | make_column_selector):
-        return _describe_object(value, where)
-    raise NotDescribed(f"{where} is a {type(value).__name__}, which cannot be written as JSON")
+    if isinstance(value, type) or not (hasattr(value, "get_params") or isinstance(value, KEEPS_PARAMETERS)):
+        return {"text": WHERE_IN_MEMORY.sub("", " ".join(str(value).split()))[:LONGEST_TEXT]}
+    params = value.get_params(deep=False) if hasattr(value, "get_params") else vars(value)
+    told = {name: describe(one) for name, one in sorted(params.items()) if name not in REPORTING}
+    return {"class": f"{type(value).__module__}.{type(value).__qualname__}", "params": told}
 
 
-def _describe_object(value: Any, where: str) -> dict[str, Any]:
-    if isinstance(value, FrozenEstimator) or hasattr(value, "schema_"):
-        raise NotDescribed(f"{where} is fitted already, and a log holds no fitted models")
-    if isinstance(value, BaseEstimator):
-        params = value.get_params(deep=False)
-    else:
-        names = _names_of(type(value))
-        params = {name: getattr(value, name) for name in names}
-    for name in REFUSED:
-        if params.get(name) is not None:
-            raise NotDescribed(f"{where}.{name} is {params[name]!r}: a cache may hold anything")
-    known = {name: describe(one, f"{where}.{name}") for name, one in sorted(params.items()) if not _only_reports(name)}
-    return {"class": _public_name(type(value)), "params": known}
-
-
-def _only_reports(name: str) -> bool:
-    """Whether a parameter only reports: it changes no number."""
-    return name in ("progress", "verbose")
-
-
-def describe_loosely(value: Any, where: str) -> Any:
-    """Return a value as JSON, or as text where it cannot be read back."""
-    try:
-        return describe(value, where)
-    except NotDescribed:
-        return {"text": " ".join(str(value).split())[:2000]}
+def rebuild(data: Any) -> Any:
+    """Undo :func:`describe` for anything but objects."""
+    if isinstance(data, list):
+        return [rebuild(one) for one in data]
+    if not isinstance(data, dict):
+        return data
+    kind, inner = next(iter(data.items()), ("", ""))
+    builders: dict[str, Callable[[], Any]] = {
+        "float": lambda: float(inner),
+        "tuple": lambda: tuple(rebuild(inner)),
+        "dict": lambda: {rebuild(key): rebuild(one) for key, one in inner},
+        "Roles": lambda: Roles.from_dict(inner),
+        "Comparability": lambda: Comparability.from_dict(inner),
+        "Schema": lambda: Schema.from_json(json.dumps(inner)),
+    }
+    if kind not in builders:
+        raise ValueError(f"it holds {str(inner)[:LONGEST_REASON]!r}, an object, which is not built from a log")
+    return builders[kind]()
 
 
 def describe_search(
-    search: Any,
-    grid: Any,
-    base: Any,
-    people: Rows,
-    held_out: NDArray[np.int64],
-    seed: int,
-    names: tuple[Any, Any],
+    search: Any, grid: Any, base: Any, people: Rows, held_out: NDArray[np.int64], seed: int
 ) -> dict[str, Any]:
-    """Return the first line of a log; ``names`` are labels and weights as given, which may have a column's name."""
-    opened = open_frame(people.frame)
-    is_array = people.X is not people.frame
-    y, weights = (None if one is None else getattr(one, "name", None) for one in names)
+    """Return the first line of a log."""
     return {
         "likewise": __version__,
         "versions": list_versions(MORE_PACKAGES),
@@ -376,117 +321,15 @@ def describe_search(
         "data": {
             "checksum": hash_people(people.frame, people.y, people.weights),
             "n_rows": len(people),
-            "frame": "array" if is_array else opened.kind,
-            "columns": {name: _dtype_of(opened, name) for name in opened.names},
-            "label": y if isinstance(y, str) else None,
+            "columns": list(open_frame(people.frame).names),
             "classes": np.unique(people.y).tolist(),
             "weighted": people.weights is not None,
-            "weights": weights if isinstance(weights, str) else None,
         },
-        "estimator": _describe_or_tell(search.estimator, "estimator"),
-        "base": _describe_or_tell(base, "base"),
+        "estimator": describe(search.estimator),
+        "base": describe(base),
         "search": search.search,
         "n_trials": search.n_trials,
-        "grid": describe_loosely(grid, "grid"),
-        "settings": {name: describe_loosely(getattr(search, name), name) for name in SETTINGS},
+        "grid": describe(grid),
+        "settings": {name: describe(getattr(search, name)) for name in SETTINGS},
         "held_out": held_out.tolist(),
     }
-
-
-def _dtype_of(opened: Frame, name: str) -> str:
-    """Return the type of a column, by the name that its library has for it."""
-    return str(getattr(opened.data[name].to_native(), "dtype", opened.data[name].dtype))
-
-
-def _describe_or_tell(value: Any, where: str) -> Any:
-    try:
-        return describe(value, where)
-    except NotDescribed as error:
-        return {"text": " ".join(str(value).split())[:2000], "not_described": str(error)}
-
-
-def _names_of(kind: type) -> tuple[str, ...]:
-    from inspect import signature
-
-    return tuple(name for name in signature(kind.__init__).parameters if name != "self")  # type: ignore[misc]  # of the class itself
-
-
-def _public_name(kind: type) -> str:
-    """Return where a class is imported from: the shortest package that offers it."""
-    parts = kind.__module__.split(".")
-    for end in range(1, len(parts) + 1):
-        module = importlib.import_module(".".join(parts[:end]))
-        if getattr(module, kind.__qualname__, None) is kind:
-            return f"{'.'.join(parts[:end])}.{kind.__qualname__}"
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def rebuild(data: Any, trusted: Iterable[str] = (), depth: int = 0) -> Any:
-    """Undo :func:`describe`; build estimators of known packages and of ``trusted`` classes only."""
-    if depth > DEEPEST:
-        raise NotDescribed("it is nested too deeply")
-    trusted = tuple(trusted)
-
-    def inner(one: Any) -> Any:
-        return rebuild(one, trusted, depth + 1)
-
-    if isinstance(data, list):
-        return [inner(one) for one in data]
-    if not isinstance(data, dict):
-        return data
-    if set(data) == {"class", "params"} and isinstance(data["params"], dict):
-        return _build(_find_class(data["class"], trusted), {name: inner(one) for name, one in data["params"].items()})
-    try:
-        return _rebuild_value(data, inner)
-    except NotDescribed:
-        raise
-    except Exception as error:  # whatever an altered value makes of a constructor
-        raise NotDescribed(f"{' '.join(str(error).split())[:200]}") from error
-
-
-def _rebuild_value(data: dict[str, Any], inner: Any) -> Any:
-    kinds: dict[frozenset[str], Any] = {
-        frozenset(("float",)): lambda: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[data["float"]],
-        frozenset(("array", "dtype")): lambda: np.array(inner(data["array"]), np.dtype(str(data["dtype"]))),
-        frozenset(("tuple",)): lambda: tuple(inner(data["tuple"])),
-        frozenset(("dict",)): lambda: {inner(key): inner(one) for key, one in data["dict"]},
-        frozenset(("Roles",)): lambda: Roles.from_dict(data["Roles"]),
-        frozenset(("Comparability",)): lambda: Comparability.from_dict(data["Comparability"]),
-        frozenset(("Schema",)): lambda: Schema.from_json(json.dumps(data["Schema"])),
-        frozenset(("type",)): lambda: _find_type(data["type"]),
-    }
-    build = kinds.get(frozenset(data))
-    if build is None:
-        reason = data.get("not_described", f"{str(data.get('text', sorted(data)))[:80]!r} cannot be read back")
-        raise NotDescribed(str(reason))
-    return build()
-
-
-def _find_type(name: Any) -> Any:
-    plain = {"bool": bool, "int": int, "float": float, "str": str}
-    found = plain.get(name) or getattr(np, str(name), None)
-    if not isinstance(found, type) or not issubclass(found, np.generic | bool | int | float | str):
-        raise NotDescribed(f"{name!r} is no type of numbers or text")
-    return found
-
-
-def _find_class(name: Any, trusted: tuple[str, ...]) -> Any:
-    module, _, kind = str(name).rpartition(".")
-    if module.partition(".")[0] not in KNOWN_PACKAGES and name not in trusted:
-        raise NotDescribed(f"it names {name}, which is not of {', '.join(KNOWN_PACKAGES)}; trust it by name if you do")
-    try:
-        found = getattr(importlib.import_module(module), kind)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise NotDescribed(f"it names {name}, which is not installed here") from error
-    if not isinstance(found, type) or not issubclass(found, BaseEstimator | WeightRange | make_column_selector):
-        raise NotDescribed(f"it names {name}, which is not an estimator")
-    return found
-
-
-def _build(kind: Any, params: dict[str, Any]) -> Any:
-    if any(params.get(name) is not None for name in REFUSED):
-        raise NotDescribed(f"{kind.__name__} has a cache on disk, which may hold anything")
-    try:
-        return kind(**params)
-    except Exception as error:
-        raise NotDescribed(f"{kind.__name__} cannot be built: {' '.join(str(error).split())[:200]}") from error

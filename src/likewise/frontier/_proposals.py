@@ -12,14 +12,11 @@ from likewise._extras import require
 from likewise._random import draw_seed
 from likewise.exceptions import ParameterError
 from likewise.frontier._candidates import WeightRange
-from likewise.frontier._log import KnownModel
 from likewise.frontier._points import FrontierPoint
 
 N_TRIALS: Final = 30
 N_RANDOM: Final = 8  # trials of a study before its sampler learns from them
 SEEDS: Final = 2**32
-STUDY: Final = "likewise"
-OF: Final = "search"  # the attribute of a study that says whose it is
 DIRECTIONS: Final = ("minimize", "minimize")  # the loss of performance, and the unfairness
 
 Params = dict[str, Any]
@@ -33,13 +30,6 @@ class GridProposals:
         self._n_left = refined[1].n_refined if refined else 0
         self.n_first = len(self._listed)  # after how many candidates that all failed to give up
         self.n_most = self.n_first + self._n_left  # the largest number of candidates
-
-    def recall(self, number: int) -> KnownModel | None:
-        """Return nothing: a grid has no storage but the log."""
-        return None
-
-    def keep(self, number: int, point: FrontierPoint, known: KnownModel) -> None:
-        """Store nothing."""
 
     def propose(self, points: Sequence[FrontierPoint]) -> list[Params]:
         """Return the list first, then one more candidate at a time."""
@@ -66,8 +56,8 @@ class OptunaProposals:
     """Candidates of a study that minimises the loss of performance and the unfairness together.
 
     Each trial has a sampler of its own, seeded by the search and the number of the trial, and the study that is asked
-    begins empty: candidates depend on nothing but the seed and the results so far. What a stored study knows spares
-    the fit of a model, so that a search that was interrupted goes on as if it had not been.
+    begins empty: candidates depend on nothing but the seed and the results so far, so that a search that was
+    interrupted goes on from its log as if it had not been.
     """
 
     def __init__(self, space: Mapping[str, Any], *, n_trials: int, at_once: int, seed: int) -> None:
@@ -77,40 +67,8 @@ class OptunaProposals:
         self._space = {name: _Dimension(name, values, optuna.distributions) for name, values in sorted(space.items())}
         with self._quietly():
             self._study = optuna.create_study(directions=DIRECTIONS)
-        self._stored: Any = None
-        self._recalled: dict[int, Any] = {}
         self._asked: list[Any] = []
         self._n_told = 0
-
-    def open_storage(self, storage: Any, checksum: str) -> None:
-        """Store trials in a database or a journal as well; refuse that of another search."""
-        optuna = self._optuna
-        if isinstance(storage, str) and "://" not in storage:
-            storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(storage))
-        with self._quietly():
-            try:
-                self._stored = optuna.create_study(
-                    directions=DIRECTIONS, storage=storage, study_name=STUDY, load_if_exists=True
-                )
-            except Exception as error:  # of the database and its driver
-                reason = " ".join(str(error).split())[:200].rstrip(".")
-                raise ParameterError(
-                    f"cannot be opened ({reason}). Name a file, or the URL of a database.", "storage"
-                ) from error
-        found = self._stored.user_attrs.get(OF)
-        if found is None and not self._stored.trials:
-            self._stored.set_user_attr(OF, checksum)
-        elif found != checksum:
-            raise ParameterError(
-                "holds the study of another search: its data, parameters or versions differ. Name a new file.",
-                "storage",
-            )
-        self._recalled = {trial.user_attrs["number"]: trial for trial in self._stored.trials}
-
-    def recall(self, number: int) -> KnownModel | None:
-        """Return what a stored study knows of the candidate that was proposed under this number."""
-        trial = self._recalled.get(number)
-        return None if trial is None else KnownModel.from_json(trial.user_attrs)
 
     def propose(self, points: Sequence[FrontierPoint]) -> list[Params]:
         """Tell the study what was measured, and ask it for the next candidates."""
@@ -120,27 +78,6 @@ class OptunaProposals:
         n = min(self._at_once, self.n_most - self._n_told)
         self._asked = [self._ask(self._n_told + place) for place in range(n)]
         return [{name: one.value(trial.params[name]) for name, one in self._space.items()} for trial in self._asked]
-
-    def keep(self, number: int, point: FrontierPoint, known: KnownModel) -> None:
-        """Add a measured candidate to the stored study."""
-        if self._stored is None or number in self._recalled:
-            return
-        optuna, trial = self._optuna, self._asked[number - self._n_told]
-        values = self._values_of(point)
-        self._stored.add_trial(
-            optuna.trial.create_trial(
-                state=optuna.trial.TrialState.FAIL if values is None else optuna.trial.TrialState.COMPLETE,
-                values=values,
-                params=trial.params,
-                distributions=trial.distributions,
-                user_attrs={
-                    "number": number,
-                    "model": point.name,
-                    "within budget": point.is_within_budget,
-                    **known.to_json(),
-                },
-            )
-        )
 
     def _ask(self, number: int) -> Any:
         seed = draw_seed(self._seed, "optuna", number) % SEEDS

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,12 +15,13 @@ from likewise._format import count_of
 from likewise._version import __version__
 from likewise.auditing._internal import list_versions
 from likewise.exceptions import LikewiseError, LikewiseWarning, SearchLogError
+from likewise.frontier._candidates import list_params
 from likewise.frontier._log import (
     LONGEST_REASON,
     MORE_PACKAGES,
     LoggedModel,
     LoggedSearch,
-    NotDescribed,
+    describe,
     hash_people,
     rebuild,
 )
@@ -119,15 +121,14 @@ def replay_search(
     y: Any,
     sample_weight: Any = None,
     *,
-    estimator: Any = None,
+    estimator: Any,
     base: Any = None,
-    trusted: Sequence[str] = (),
+    grid: Any = None,
     progress: Callable[[FrontierPoint], None] | bool | None = None,
 ) -> SearchReplay:
     """Fit all models of a logged search again, and compare every number with the log.
 
-    Nothing in a log is code: estimators are described by class and parameters, and built only if their class is of
-    scikit-learn, likewise, XGBoost, LightGBM or imbalanced-learn, or is trusted by name.
+    Settings and candidates are those of the log. Nothing in a log is code, so the model itself is given.
 
     Parameters
     ----------
@@ -135,10 +136,12 @@ def replay_search(
         What ``FrontierSearch(log=...)`` wrote.
     X, y, sample_weight
         The rows that the search was fitted to.
-    estimator, base : classifier, optional
-        Those of the search, where the log cannot describe them.
-    trusted : sequence of str
-        Other classes that may be built, such as "lender.models.Scorecard".
+    estimator : classifier
+        That of the search, unfitted.
+    base : classifier, optional
+        That of the search, if it had one.
+    grid : dict, or list of dicts, optional
+        That of the search, where its values are objects, such as generators.
     progress : callable or bool, optional
         As for :class:`FrontierSearch`.
 
@@ -150,7 +153,7 @@ def replay_search(
     Raises
     ------
     SearchLogError
-        If the log cannot be read, was altered, or describes a model that cannot be built here.
+        If the log cannot be read, was altered, or has candidates that cannot be built.
 
     Examples
     --------
@@ -169,7 +172,7 @@ def replay_search(
     ...     log = os.path.join(folder, "search.jsonl")
     ...     search = FrontierSearch(model, {"pair_weight": [1.0]}, max_loss=0.02, log=log, random_state=0)
     ...     _ = search.fit(data.train.X, data.train.y)
-    ...     print(replay_search(log, data.train.X, data.train.y))  # doctest: +ELLIPSIS
+    ...     print(replay_search(log, data.train.X, data.train.y, estimator=model))  # doctest: +ELLIPSIS
     All ... numbers of 2 models agree (relative tolerance 1e-09), and so does the choice.
     """
     logged = LoggedSearch.read(log)
@@ -177,7 +180,7 @@ def replay_search(
     other = _compare_data(header["data"], X, y, sample_weight)
     if other is not None:
         return SearchReplay(differences=(other,), is_same_data=False, is_finished=logged.choice is not None)
-    again = _prepare(logged, log, estimator, base, trusted)
+    again = _prepare(logged, log, estimator, base, grid)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", LikewiseWarning)
         path = Path(folder, "log")
@@ -215,24 +218,28 @@ def _compare_data(recorded: Mapping[str, Any], X: Any, y: Any, weights: Any) -> 
     return None if found == recorded["checksum"] else ReplayDifference("data (SHA-256)", recorded["checksum"], found)
 
 
-def _prepare(logged: LoggedSearch, log: str | Path, estimator: Any, base: Any, trusted: Sequence[str]) -> Any:
+def _prepare(logged: LoggedSearch, log: str | Path, estimator: Any, base: Any, grid: Any) -> FrontierSearch:
     """Return the search with the candidates on record as its grid."""
-    header = logged.header
     try:
-        settings = {name: rebuild(one) for name, one in header["settings"].items()}
-        candidates = [rebuild(one.params, trusted) for one in logged.models[1:]]
+        settings = {name: rebuild(one) for name, one in logged.header["settings"].items()}
+        listed = [] if grid is None else list_params(grid, estimator)
+        given = [(json.loads(json.dumps(describe(params))), params) for params in listed]
+        candidates = [
+            next((params for told, params in given if told == one.params), None) or rebuild(one.params)
+            for one in logged.models[1:]
+        ]
         return FrontierSearch(
-            rebuild(header["estimator"], trusted) if estimator is None else estimator,
+            estimator,
             [{name: [value] for name, value in params.items()} for params in candidates],
-            base=rebuild(header["base"], trusted) if base is None else base,
+            base=base,
             refit=False,
-            random_state=int(header["seed"]),
+            random_state=int(logged.header["seed"]),
             **settings,
         )
-    except (NotDescribed, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise SearchLogError(
-            f"'{log}' describes a model that cannot be built from it: {_reason(error)}. In Python, replay_search "
-            "takes the estimator and the base themselves."
+            f"'{log}' describes a search that cannot be built from it: {_reason(error)}. Where the grid holds objects, "
+            "give it as well."
         ) from error
 
 
@@ -250,8 +257,8 @@ def _pair_up(old: LoggedSearch, new: LoggedSearch) -> Iterator[tuple[str, Any, A
 
 
 def _values(model: LoggedModel) -> dict[str, Any]:
-    scores = model.known.scores
-    return {**model.result, "error": model.known.error, "scores": None if scores is None else scores.tolist()}
+    scores = None if model.scores is None else model.scores.tolist()
+    return {**model.result, "error": model.error, "scores": scores}
 
 
 def _compare(where: str, one: Any, other: Any) -> tuple[int, list[ReplayDifference]]:

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
-from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,10 +25,10 @@ from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.frontier._candidates import Rows, default_grid, derive_base, find_range, list_names, list_params
 from likewise.frontier._criteria import Criteria
-from likewise.frontier._log import LoggedSearch, SearchLog, describe_search, hash_header
+from likewise.frontier._log import LoggedSearch, SearchLog, describe_search
 from likewise.frontier._points import FrontierPoint
 from likewise.frontier._proposals import N_TRIALS, GridProposals, OptunaProposals, Proposals
-from likewise.frontier._summary import plot_points, show_search, write_summary
+from likewise.frontier._summary import plot_points, write_summary
 from likewise.frontier._sweep import Sweep
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import hold_out, take_frame, take_labels, take_weights
@@ -116,9 +114,6 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         objects, lists or distributions of Optuna. With ``n_jobs``, candidates are proposed as many at a time.
     n_trials : int, optional
         How many candidates a study tries; 30 by default.
-    storage : str or optuna storage, optional
-        Where a study is stored: a file, for a journal, or the URL of a database such as "sqlite:///search.db". An
-        interrupted search goes on from there without fitting its models again.
     log : path, optional
         A file to log the search to, one JSON object per line: parameters, seeds, versions and a checksum of the data;
         every model with its measures and its scores of the held-out rows, as soon as it is measured; the choice, why,
@@ -194,7 +189,6 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     n_jobs: int | None = None
     search: str = "grid"
     n_trials: int | None = None
-    storage: Any = None
     log: str | Path | None = None
     progress: Callable[[FrontierPoint], None] | bool | None = None
     random_state: int | None = None
@@ -227,28 +221,19 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         people, codes, classes = self._take(X, y, sample_weight)
         seed = self._find_seed()
         held_out = hold_out(codes, self.validation_fraction, stream(seed, "held out"))
-        header = None
-        if self.log is not None or self.storage is not None:
-            header = describe_search(self, grid, base, people, held_out, seed, names=(y, sample_weight))
-        log = None if self.log is None or header is None else SearchLog.open(self.log, header)
+        log = None
+        if self.log is not None:
+            log = SearchLog.open(self.log, describe_search(self, grid, base, people, held_out, seed))
         sweep = Sweep(
-            estimator=self.estimator,
+            search=self,
             criteria=criteria,
-            roles=self.roles,
-            rule=self.rule,
-            positive=self.positive,
-            min_pairs=self.min_pairs,
-            n_resamples=self.n_resamples,
-            confidence=self.confidence,
-            refit=self.refit,
-            n_jobs=self.n_jobs,
             people=people,
             held_out_rows=held_out,
             seed=seed,
             log=log,
         )
-        sweep.refuse_several(listed)
-        proposals = self._propose(grid, listed, seed, header)
+        sweep.generators.refuse_several(listed, roles=self.roles, rule=self.rule)
+        proposals = self._propose(grid, listed, seed)
         with follow("Search", 1 + proposals.n_most, self.progress) as show:
             sweep.report = partial(self._report, show)
             found = sweep.run(base, proposals)
@@ -275,18 +260,13 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             return int(LoggedSearch.read(self.log).header["seed"])
         return check_seed(self.random_state)
 
-    def _propose(
-        self, grid: Any, listed: Sequence[dict[str, Any]], seed: int, header: Mapping[str, Any] | None
-    ) -> Proposals:
+    def _propose(self, grid: Any, listed: Sequence[dict[str, Any]], seed: int) -> Proposals:
         if self.search == "grid":
             return GridProposals(listed, find_range(grid))
         n_jobs = 1 if self.n_jobs is None else int(self.n_jobs)
         at_once = n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
         n_trials = N_TRIALS if self.n_trials is None else int(self.n_trials)
-        proposals = OptunaProposals(grid, n_trials=n_trials, at_once=at_once, seed=seed)
-        if self.storage is not None and header is not None:
-            proposals.open_storage(self.storage, hash_header(header))
-        return proposals
+        return OptunaProposals(grid, n_trials=n_trials, at_once=at_once, seed=seed)
 
     def _report(self, show: Callable[[float, str], None], number: int, point: FrontierPoint) -> None:
         logger.info("%s: loss %s, unfairness %s", point.name, point.loss.value, point.unfairness.value)
@@ -311,9 +291,8 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             raise ParameterError(f"is {self.n_jobs!r}; use an integer other than 0, or None.", "n_jobs")
         check_choice("search", self.search, SEARCHES)
         check_count("n_trials", self.n_trials, least=1)
-        for name in ("n_trials", "storage"):
-            if self.search == "grid" and getattr(self, name) is not None:
-                raise ParameterError('is for search="optuna". Leave it out, or choose that search.', name)
+        if self.search == "grid" and self.n_trials is not None:
+            raise ParameterError('is for search="optuna". Leave it out, or choose that search.', "n_trials")
         check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
         check_count("min_pairs", self.min_pairs, or_none=False)
         settings = AuditSettings(n_resamples=self.n_resamples, confidence=self.confidence)
@@ -342,23 +321,6 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         check_is_fitted(self, "frontier_")
         return plot_points(self.frontier_, self.best_point_, self.utility, self.max_loss, ax)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """Show the frontier in a notebook, above scikit-learn's diagram."""
-        shown = {"text/plain": repr(self)}
-        return shown | {"text/html": self._show()} if get_config()["display"] == "diagram" else shown
-
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        if get_config()["display"] != "diagram":
-            raise AttributeError("_repr_html_")  # as scikit-learn's, which notebooks then show as text
-        return self._show
-
-    def _show(self) -> str:
-        diagram: str = estimator_html_repr(self)
-        if not hasattr(self, "frontier_"):
-            return diagram
-        return show_search(self.frontier_, self.best_point_, self.selection_, self.utility, self.max_loss) + diagram
 
     def predict(self, X: Any) -> Any:
         """Predict labels with the chosen model."""

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,11 @@ from likewise.frontier._candidates import (
     Rows,
     SharedGenerators,
     build_model,
-    plan_candidates,
+    plan_candidate,
     uncache_generator,
 )
 from likewise.frontier._criteria import Criteria, PairedLoss, average
-from likewise.frontier._log import KnownModel, SearchLog, describe_loosely
+from likewise.frontier._log import SearchLog, describe
 from likewise.frontier._points import (
     FEW_PAIRS,
     NO_BETTER_THAN_NONE,
@@ -39,7 +39,10 @@ from likewise.frontier._points import (
 )
 from likewise.frontier._proposals import Proposals
 from likewise.frontier._summary import describe_choice, warn_of_choice
-from likewise.schema import Roles, Schema
+from likewise.schema import Schema
+
+if TYPE_CHECKING:
+    from likewise.frontier._search import FrontierSearch
 
 UNLOGGED: Final = ("params", "is_efficient", "seconds", "error")  # told elsewhere, or at the end
 NO_ROLES: Final = "The roles of the columns are unknown. Pass roles, or an estimator with a generator."
@@ -53,10 +56,6 @@ class Trial:
     model: Any = None  # None if not kept
     seconds: float = 0.0
     error: Exception | None = None
-
-    def known(self, point: FrontierPoint) -> KnownModel:
-        """Return what spares another run the fit."""
-        return KnownModel(self.scores, self.seconds, point.error)
 
 
 class KnownFailure(Exception):  # it is the line that a log has of any error
@@ -254,16 +253,8 @@ class Found:
 class Sweep:
     """Fit and judge the base and all candidates on the same rows."""
 
-    estimator: Any
+    search: FrontierSearch
     criteria: Criteria
-    roles: Roles | Schema | None
-    rule: Any
-    positive: Any
-    min_pairs: int
-    n_resamples: int
-    confidence: float
-    refit: bool
-    n_jobs: int | None
     people: Rows
     held_out_rows: NDArray[np.int64]
     seed: int
@@ -272,34 +263,30 @@ class Sweep:
     _train: Rows = field(init=False)
     _held_out: Rows = field(init=False)
     _model_seed: int = field(init=False)
-    _generators: SharedGenerators = field(init=False)
+    generators: SharedGenerators = field(init=False)
     _models: list[Any] = field(init=False)  # as judged, in the order of the points; None where not kept
     _losses: dict[int, NDArray[np.float64]] = field(init=False)  # in each resample, by the place of the point
 
     def __post_init__(self) -> None:
         self._train, self._held_out = self.people.split(self.held_out_rows)
         self._model_seed = draw_seed(self.seed, "models")
-        self._generators = SharedGenerators(self.estimator, self._train, self._model_seed)
+        self.generators = SharedGenerators(self.search.estimator, self._train, self._model_seed)
         self._models, self._losses = [], {}
 
     def run(self, base: Any, proposals: Proposals) -> Found:
         """Judge all models and choose one; points are in the order of the proposals, the base first."""
         points = mark_efficient(self._judge_all(base, proposals))
-        self._generators.clear()
+        self.generators.clear()
         best = choose_point(points)
-        selection = correct_choice(best, points, self._losses, confidence=self.confidence, seed=self.seed)
+        selection = correct_choice(best, points, self._losses, confidence=self.search.confidence, seed=self.seed)
         warn_of_choice(best, points, self.criteria, selection)
         if self.log is not None:
             self.log.finish(describe_choice(points, best, selection, self.criteria))
         return Found(points, best, selection)
 
-    def refuse_several(self, listed: Sequence[Mapping[str, Any]]) -> None:
-        """Refuse candidates with different roles or rules."""
-        self._generators.refuse_several(listed, roles=self.roles, rule=self.rule)
-
     def finish(self, base: Any, best: FrontierPoint, place: int) -> tuple[Any, Any]:
         """Return the base and the chosen model: refitted to all rows, or as judged."""
-        people = self.people if self.refit else self._train
+        people = self.people if self.search.refit else self._train
         fitted = self._models[0]
         if fitted is None:
             fitted = fit_model(seed_unset(clone(base), self._model_seed), people)
@@ -307,43 +294,42 @@ class Sweep:
             return fitted, fitted
         if self._models[place] is not None:
             return fitted, uncache_generator(self._models[place])
-        generator, is_ready = self._generators.find(best.params)
+        generator, is_ready = self.generators.find(best.params)
         shared = generator if is_ready else None  # others are refitted to all rows
-        model = build_model(self.estimator, best.params, shared, self._model_seed)
+        model = build_model(self.search.estimator, best.params, shared, self._model_seed)
         return fitted, fit_model(model, people)
 
     def _judge_all(self, base: Any, proposals: Proposals) -> list[FrontierPoint]:
-        batch = self._plan(proposals.propose([]), proposals, first=0)
+        batch = self._plan(proposals.propose([]), first=1)
         bench = self._bench(batch)
-        known = self._known(0, {}, None)
+        known = self._known(0, {})
         first = known or try_model(
-            seed_unset(base, self._model_seed), self._train, self._held_out, is_kept=not self.refit
+            seed_unset(base, self._model_seed), self._train, self._held_out, is_kept=not self.search.refit
         )
         points, errors = list[FrontierPoint](), list[Exception]()
         self._add(bench.judge_base(first), first, points)
         losses = bench.start_losses(points[0])
         while batch:
-            self._judge(batch, bench, losses, points, errors, proposals)
+            self._judge(batch, bench, losses, points, errors)
             if len(errors) == len(points) - 1 and len(errors) >= proposals.n_first:
                 raise errors[0]
-            batch = self._plan(proposals.propose(points), proposals, first=len(points) - 1)
+            batch = self._plan(proposals.propose(points), first=len(points))
         return points
 
-    def _plan(self, listed: Sequence[Mapping[str, Any]], proposals: Proposals, first: int) -> list[Candidate]:
+    def _plan(self, listed: Sequence[Mapping[str, Any]], first: int) -> list[Candidate]:
         """Build the models of a batch, except for those whose scores are known."""
         planned = []
         for number, params in enumerate(listed, first):
-            known = self._known(number + 1, params, proposals.recall(number))
+            known = self._known(number, params)
             if known is None:
-                planned += plan_candidates(self.estimator, [params], self._generators, self._model_seed)
+                planned.append(plan_candidate(self.search.estimator, params, self.generators, self._model_seed))
             else:
                 planned.append(Candidate(params, known=known))
         return planned
 
-    def _known(self, number: int, params: Mapping[str, Any], stored: KnownModel | None) -> Trial | None:
-        """Return the result of an earlier run, from the log or a stored study."""
-        logged = None if self.log is None else self.log.find(number, describe_loosely(dict(params), "params"))
-        found = stored if logged is None else logged.known
+    def _known(self, number: int, params: Mapping[str, Any]) -> Trial | None:
+        """Return the result of an earlier run, from the log."""
+        found = None if self.log is None else self.log.find(number, describe(params))
         if found is None:
             return None
         error = None if found.error is None else KnownFailure(found.error)
@@ -354,7 +340,7 @@ class Sweep:
         self._models.append(trial.model)
         if self.log is not None:
             result = {name: one for name, one in point.to_dict().items() if name not in UNLOGGED}
-            self.log.add(describe_loosely(dict(point.params), "params"), result, trial.known(point))
+            self.log.add(describe(point.params), result, trial.scores, trial.seconds, point.error)
         self.report(len(points), point)
 
     def _judge(
@@ -364,10 +350,11 @@ class Sweep:
         losses: PairedLoss,
         points: list[FrontierPoint],
         errors: list[Exception],
-        proposals: Proposals,
     ) -> None:
         """Fit and judge candidates, and add their points to the others."""
-        trials = try_all(candidates, self._train, self._held_out, n_jobs=self.n_jobs, is_kept=not self.refit)
+        trials = try_all(
+            candidates, self._train, self._held_out, n_jobs=self.search.n_jobs, is_kept=not self.search.refit
+        )
         for candidate, trial in zip(candidates, trials, strict=True):
             try:
                 point = bench.judge(candidate.params, trial, points[0], losses)
@@ -375,16 +362,15 @@ class Sweep:
             except Exception as error:  # the other candidates go on, and the summary shows it
                 errors.append(error)
                 point = show_failure(candidate.params, trial, error)
-            proposals.keep(len(points) - 1, point, trial.known(point))
             self._add(point, trial, points)
 
     def _bench(self, candidates: Sequence[Candidate]) -> Bench:
         """Take roles and rule from the search, from an estimator with pairs, or from a generator."""
-        own = self.estimator.get_params(deep=False)
+        own = self.search.estimator.get_params(deep=False)
         has_roles = "pair_weight" in own or "smoothing" in own
-        roles = own.get("roles") if self.roles is None and has_roles else self.roles
-        rule = own.get("rule") if self.rule is None and has_roles else self.rule
-        generator = self._generators.first or self._generators.find({})[0]
+        roles = own.get("roles") if self.search.roles is None and has_roles else self.search.roles
+        rule = own.get("rule") if self.search.rule is None and has_roles else self.search.rule
+        generator = self.generators.first or self.generators.find({})[0]
         if roles is None and generator is None:
             failed = [candidate.error for candidate in candidates if candidate.error is not None]
             raise failed[0] if failed else ValueError(NO_ROLES)
@@ -397,11 +383,11 @@ class Sweep:
             held_out=self._held_out,
             schema=roles if isinstance(roles, Schema) else roles.learn(self._train.frame, self._train.y),
             rule=rule,
-            min_pairs=self.min_pairs,
+            min_pairs=self.search.min_pairs,
             settings=AuditSettings(
-                positive=self.positive,
-                n_resamples=self.n_resamples,
-                confidence=self.confidence,
+                positive=self.search.positive,
+                n_resamples=self.search.n_resamples,
+                confidence=self.search.confidence,
                 seed=draw_seed(self.seed, "audits"),
             ),
         )
