@@ -294,7 +294,9 @@ def rebuild(data: Any) -> Any:
         return [rebuild(one) for one in data]
     if not isinstance(data, dict):
         return data
-    kind, inner = next(iter(data.items()), ("", ""))
+    kind: str
+    inner: Any
+    kind, inner = next(iter(data.items()), ("", None))
     builders: dict[str, Callable[[], Any]] = {
         "float": lambda: float(inner),
         "tuple": lambda: tuple(rebuild(inner)),

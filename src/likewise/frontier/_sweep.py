@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,6 @@ from likewise.frontier._points import (
 from likewise.frontier._proposals import Proposals
 from likewise.frontier._summary import describe_choice, warn_of_choice
 from likewise.schema import Schema
-
-if TYPE_CHECKING:
-    from likewise.frontier._search import FrontierSearch
 
 UNLOGGED: Final = ("params", "is_efficient", "seconds", "error")  # told elsewhere, or at the end
 NO_ROLES: Final = "The roles of the columns are unknown. Pass roles, or an estimator with a generator."
@@ -253,7 +250,7 @@ class Found:
 class Sweep:
     """Fit and judge the base and all candidates on the same rows."""
 
-    search: FrontierSearch
+    search: Any  # the estimator, for its parameters
     criteria: Criteria
     people: Rows
     held_out_rows: NDArray[np.int64]
