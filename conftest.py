@@ -43,9 +43,8 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--master local[2] {settings} pysp
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on a local cluster too
 
 
-# of which Spark takes seconds for a few rows; tests/spark and tests/comparable have the same questions
+# of which Spark takes seconds for a few rows; tests/spark has the same questions
 LONG_EXAMPLES: Final = (
-    "likewise.comparable.engines.spark._engine.count_spark_pairs",
     "likewise.spark._audit.audit",
     "likewise.spark._generation.generate",
     "likewise.spark._pairs.mine_pairs",

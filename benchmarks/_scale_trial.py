@@ -45,11 +45,12 @@ def prepare(work: str, how: dict[str, Any], folder: Path, n_rows: int | None) ->
     table = table[: n_rows or len(table)]
     if work.startswith("audit"):
         return _prepare_audit(work.removeprefix("audit, "), how, folder, len(table), rule)
+    limits = {"memory_limit": how["memory_limit"]}
     jobs: dict[str, Job] = {
-        "count": lambda: {"n_pairs": count_pairs(table, rule, **how).total},
-        "stream": lambda: {"n_pairs": sum(len(pairs) for pairs in iter_pairs(table, rule, **how))},
-        "sample": partial(_sample, table, rule, how),
-        "write": partial(_write, table, rule, folder, how),
+        "count": lambda: {"n_pairs": count_pairs(table, rule, **limits).total},
+        "stream": lambda: {"n_pairs": sum(len(pairs) for pairs in iter_pairs(table, rule, **limits))},
+        "sample": partial(_sample, table, rule, limits),
+        "write": partial(_write, table, rule, folder, limits),
     }
     return jobs[work]
 
@@ -80,7 +81,7 @@ def _prepare_audit(way: str, how: dict[str, Any], folder: Path, n_rows: int, rul
         people = SparkSession.builder.getOrCreate().read.parquet(str(file)).limit(n_rows)
         return lambda: _describe(audit_on_spark("score", people, **settings))
     frame = pyarrow.parquet.read_table(file).slice(0, n_rows)
-    return lambda: _describe(audit("score", frame, when_too_many=way, **settings, **how))  # type: ignore[arg-type]  # one of two words
+    return lambda: _describe(audit("score", frame, when_too_many=way, **settings, memory_limit=how["memory_limit"]))  # type: ignore[arg-type]  # one of two words
 
 
 def _describe(found: Any) -> Found:

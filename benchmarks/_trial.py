@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,41 +41,32 @@ LONG_ENOUGH: Final = 3.0  # seconds of short calls, of which the quickest counts
 SLICE: Final = 1_000_000
 MIX: Final = ((0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9), (0xD1B54A32D192ED03, 0x94D049BB133111EB))
 
-Engine = Literal["memory", "duckdb"]
 Job = Callable[[], Any]  # what is measured: it gives pairs, chunks of pairs, or a number
 
 
-def prepare_ours(engine: Engine, mode: str, table: CodedTable, rule: Comparability) -> Job:
+def prepare_ours(mode: str, table: CodedTable, rule: Comparability) -> Job:
     """Ask likewise for all pairs, those of groups, a stream of them, their number, or a sample."""
     jobs: dict[str, Job] = {
-        "list": partial(mine_pairs, table, rule, engine=engine, when_too_many="error"),
+        "list": partial(mine_pairs, table, rule, when_too_many="error"),
         "group": lambda: group_pairs(table, rule).n_total,
-        "stream": partial(_consume, table, rule, engine),
-        "count": lambda: count_pairs(table, rule, engine=engine).total,
-        "sample": partial(sample_pairs, table, rule, n=N_SAMPLED, engine=engine),
+        "stream": partial(_consume, table, rule),
+        "count": lambda: count_pairs(table, rule).total,
+        "sample": partial(sample_pairs, table, rule, n=N_SAMPLED),
     }
     return jobs[mode]
 
 
-def _consume(table: CodedTable, rule: Comparability, engine: Engine) -> int:
-    return sum(len(pairs) for pairs in iter_pairs(table, rule, engine=engine))
+def _consume(table: CodedTable, rule: Comparability) -> int:
+    return sum(len(pairs) for pairs in iter_pairs(table, rule))
 
 
-def list_ours() -> dict[str, tuple[Engine, str]]:
-    """Name the ways to call likewise."""
-    engines: tuple[Engine, ...] = ("memory", "duckdb")
-    ways = {f"likewise {engine} {mode}": (engine, mode) for engine in engines for mode in ALL_MODES}
-    del ways["likewise duckdb group"]  # groups are the memory engine's
-    return ways
-
-
-OURS: Final = list_ours()
+OURS: Final = {f"likewise memory {mode}": mode for mode in ALL_MODES}
 
 
 def prepare(method: str, table: CodedTable, rule: Comparability) -> Job:
     """Bring the table into the form that a method wants, and give back what is to be measured."""
     if method in OURS:
-        return prepare_ours(*OURS[method], table, rule)
+        return prepare_ours(OURS[method], table, rule)
     if method in RIVALS:
         return RIVALS[method](table, rule)
     return (FLOORS | COUNTING_RIVALS)[method](table, rule)
@@ -83,11 +74,11 @@ def prepare(method: str, table: CodedTable, rule: Comparability) -> Job:
 
 def describe_found(method: str, found: Any, table: CodedTable, rule: Comparability) -> dict[str, Any]:
     """Say how many pairs were found, and which, as a checksum that does not depend on their order."""
-    mode = OURS[method][1] if method in OURS else "list"
+    mode = OURS.get(method, "list")
     if mode == "sample":
         return {"n_pairs": found.n_total, "sampled": len(found), "sample_is_right": _is_fair_sample(found, rule)}
     if mode == "stream":  # a second pass: the first, measured one kept nothing
-        chunks = iter_pairs(table, rule, engine=OURS[method][0])
+        chunks = iter_pairs(table, rule)
         return checksum(((chunk.left, chunk.right) for chunk in chunks), len(table))
     if isinstance(found, ComparablePairs):
         return checksum([(found.left, found.right)], len(table))

@@ -62,10 +62,10 @@ def prepare(n_rows: int) -> dict[str, Callable[[], Any]]:
     table, rule = CASES["adult"].make(n_rows)
     frame = as_frame(table)
     roles = roles_of(frame.column_names)
-    how: dict[str, Any] = {"rule": rule, "roles": roles, "baseline": False, "engine": "memory"}
+    how: dict[str, Any] = {"rule": rule, "roles": roles, "baseline": False}
     return {
-        "count": lambda: count_pairs(table, rule, engine="memory").total,
-        "stream": lambda: sum(len(pairs) for pairs in iter_pairs(table, rule, engine="memory")),
+        "count": lambda: count_pairs(table, rule).total,
+        "stream": lambda: sum(len(pairs) for pairs in iter_pairs(table, rule)),
         "audit": lambda: audit("score", frame, n_resamples=0, **how)["gap_mean"].value,
         "audit, 200 resamples": lambda: audit("score", frame, n_resamples=200, **how)["gap_mean"].value,
     }

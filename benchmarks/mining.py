@@ -40,7 +40,6 @@ HERE: Final = Path(__file__).parent
 QUICK_TABLES: Final = ("compas", "law_school", "oulad", "adult", "dutch")
 QUICK_LIMIT: Final = 30
 EVERY_TWO_ROWS: Final = ("brute force", "brute force, vector code", "DuckDB self-join")  # their time is n² on any table
-DUCKDB_LISTS_UP_TO: Final = 300_000  # beyond, our DuckDB engine only streams and counts
 SHARE_OF_MEMORY: Final = 0.85
 TOO_MUCH_MEMORY: Final = "over memory"
 # how the libraries' different languages say so
@@ -101,18 +100,15 @@ def is_settled(record: Results | None, limit: int) -> bool:
 
 def list_methods(case: Case) -> list[str]:
     """Name what is measured on a table: likewise as far as the table allows, and rivals that do the same."""
-    ours = [method for method, (_, mode) in OURS.items() if mode in case.modes]
+    ours = [method for method, mode in OURS.items() if mode in case.modes]
     return ours + ([*FLOORS, *RIVALS] if "list" in case.modes else []) + list(COUNTING_RIVALS)
 
 
 def foresee(method: str, case: Case, results: Results, limit: int) -> str | None:
     """Say why a method need not be tried, judging by a smaller table: it all grows with the square of the rows."""
     n_rows = results["tables"][case.name]["rows"]
-    engine, mode = OURS.get(method, ("", ""))
-    if engine == "memory":
+    if method in OURS:
         return None
-    if engine == "duckdb" and mode in ("list", "sample") and n_rows > DUCKDB_LISTS_UP_TO:
-        return "streamed and counted only"
     smaller = case.smaller or ("adult" if method.startswith(EVERY_TWO_ROWS) else None)
     known = results["tables"].get(smaller)
     if known is None or method not in known["methods"] or known["rows"] >= n_rows:

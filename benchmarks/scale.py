@@ -30,14 +30,9 @@ from _scale_report import write_report
 from mining import describe_machine, store
 
 HERE: Final = Path(__file__).parent
-ENGINES: Final = ("memory", "duckdb", "spark")
+ENGINES: Final = ("memory", "spark")  # Spark is asked for audits only
 WORKS: Final = ("count", "sample", "stream", "write", "audit, stream", "audit, sample")
-# by engine: rows beyond which it is not asked to count, and to do anything else
-MOST_ROWS: Final = {
-    "memory": (10_000_000, 10_000_000),
-    "duckdb": (3_000_000, 1_000_000),
-    "spark": (3_000_000, 300_000),
-}
+MOST_ROWS: Final = {"memory": 10_000_000, "spark": 300_000}  # beyond which it is not asked
 LIMITED: Final = ("count", "stream", "audit, stream")  # also measured within given limits
 LIMITS: Final = {300_000: ("250 MB", "500 MB"), 1_000_000: ("500 MB", "1 GB"), 10_000_000: ("3 GB",)}
 SPARK_LIMITS: Final = {300_000: ("1 GB", "2 GB")}  # of its driver's memory, which Spark itself is told
@@ -89,15 +84,12 @@ def measure_table(
 def list_cells(case: ScaleCase, n_rows: int) -> Iterator[Cell]:
     """Name what is measured on a table: what would not end, or fill the disk, is left out."""
     for engine in ENGINES:
-        most_counted, most = MOST_ROWS[engine]
         for work in WORKS:
-            allowed = most_counted if work == "count" else most
+            allowed = MOST_ROWS[engine]
             allowed = min(allowed, case.most_written) if work == "write" else allowed
             allowed = min(allowed, case.most_streamed) if work in ("stream", "audit, stream") else allowed
             is_spark = engine == "spark"
-            if n_rows > allowed or (engine != "memory" and work in ("sample", "audit, sample")):
-                continue
-            if is_spark and work == "write":
+            if n_rows > allowed or (is_spark and work != "audit, stream"):
                 continue
             yield work, engine, None
             if work in LIMITED and case.name == "adult":

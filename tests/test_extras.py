@@ -22,10 +22,10 @@ def test_an_installed_module_is_imported() -> None:
 @pytest.mark.parametrize("module", ["nowhere_to_be_found", "nowhere_to_be_found.inner"])
 def test_a_missing_package_is_named_with_what_needs_it_and_how_to_install_it(module: str) -> None:
     with pytest.raises(MissingExtra) as caught:
-        require(module, extra="duckdb", purpose="Engine 'duckdb'")
+        require(module, extra="polars", purpose="A polars frame")
     assert str(caught.value) == (
-        "Engine 'duckdb' needs the package nowhere_to_be_found, which is not installed. "
-        "Install it with: pip install '.[duckdb]' (in the clone of likewise)"
+        "A polars frame needs the package nowhere_to_be_found, which is not installed. "
+        "Install it with: pip install '.[polars]' (in the clone of likewise)"
     )
 
 

@@ -24,7 +24,7 @@ import likewise
 
 ROOT = Path(__file__).parents[1]
 AUDIT = ["audit", "people.csv", "--label", "hired", "--sensitive", "sex", "--scores", "p", "--out", "audit", "--quiet"]
-OPTIONAL = ("duckdb", "matplotlib", "onnxruntime", "pandas", "polars", "pyspark", "starlette", "torch")
+OPTIONAL = ("matplotlib", "onnxruntime", "pandas", "polars", "pyspark", "starlette", "torch")
 
 
 def run(*command: str | Path, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -144,9 +144,9 @@ def test_the_wheel_audits_a_table_with_no_more_than_it_requires(core_only: Path,
     check_audit(tmp_path / "audit")
     code = f"import importlib.util as u; print([n for n in {OPTIONAL!r} if u.find_spec(n)])"
     assert run(core_only, "-c", code, folder=tmp_path).stdout == "[]\n"
-    code = "from likewise._extras import require; require('duckdb', extra='duckdb', purpose='Engine')"
+    code = "from likewise._extras import require; require('polars', extra='polars', purpose='A frame')"
     said = run(core_only, "-c", f"try:\n {code}\nexcept ImportError as error: print(error)", folder=tmp_path).stdout
-    assert said.rstrip().endswith("Install it with: pip install 'likewise[duckdb]'")
+    assert said.rstrip().endswith("Install it with: pip install 'likewise[polars]'")
 
 
 @pytest.fixture(scope="module")

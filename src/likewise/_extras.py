@@ -14,7 +14,7 @@ from likewise.exceptions import MissingExtra
 def require(module: str, extra: str, purpose: str) -> ModuleType:
     """Import an optional module, or raise an error that names the extra to install.
 
-    ``purpose`` begins the message: "Engine 'duckdb'", "A polars frame".
+    ``purpose`` begins the message: "A polars frame", "Pairs in Spark".
     """
     package = module.partition(".")[0]
     try:

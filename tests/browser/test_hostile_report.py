@@ -26,7 +26,6 @@ OUR_WORDS = {
     "note_kinds",
     "measured",
     "when_too_many",
-    "engine",
     "task",
     "role",
     "sense",
@@ -67,7 +66,7 @@ def record(attacked: Audit, explained: dict[str, Any]) -> dict[str, Any]:
     found["data"]["scores"] = "column '</title><script>window.hacked=2</script>'"
     attack = "'\"><script>window.hacked=3</script>"
     found["command"] = {
-        **dict.fromkeys(("encoding", "delimiter", "decimal", "label", "engine"), attack),
+        **dict.fromkeys(("encoding", "delimiter", "decimal", "label"), attack),
         **{"scores": [attack], "features": [attack], "positive": attack, "threshold": None, "scale": None},
         **{"memory_limit": None, "schema": None},
     }

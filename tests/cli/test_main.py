@@ -29,7 +29,7 @@ ASKED = ("--label", "hired", "--sensitive", "race")
 OPTIONS = (
     *("--label", "--sensitive", "--discrete", "--continuous", "--ordinal", "--must-match", "--ignore", "--row-id"),
     *("--bins", "--missing", "--encoding", "--delimiter", "--decimal", "--max-discrete-changes"),
-    *("--max-continuous-shift", "--max-ordinal-shift", "--sensitive-differs", "--engine", "--limit", "--sample"),
+    *("--max-continuous-shift", "--max-ordinal-shift", "--sensitive-differs", "--limit", "--sample"),
     *("--seed", "--count", "--out", "--json", "--quiet"),
 )
 
@@ -38,7 +38,7 @@ def test_help_begins_with_an_audit_and_has_what_large_tables_need_in_one_place(r
     assert "Start with likewise audit --help" in run("--help").stdout
     _, large = run("audit", "--help").stdout.split("Large tables")
     panel = large.split("╭")[0]
-    for name in ("--engine", "--memory-limit", "--max-pairs", "--when-too-many", "--pairs"):
+    for name in ("--memory-limit", "--max-pairs", "--when-too-many", "--pairs"):
         assert f"│ {name} " in panel
 
 
@@ -72,7 +72,6 @@ BAD_USE = {
     "no sensitive column": (("pairs", "{csv}", "--label", "hired"), "Add --sensitive"),
     "unknown option": (("pairs", "{csv}", "--lable", "hired"), "--label"),
     "unknown command": (("piars",), "pairs"),
-    "unknown engine": (("pairs", "{csv}", *ASKED, "--engine", "steam"), "memory"),
     "negative limit": (("pairs", "{csv}", *ASKED, "--limit", "-1"), "--limit"),
     "limit and sample": (("pairs", "{csv}", *ASKED, "--limit", "1", "--sample", "1"), "--limit and --sample"),
     "count and out": (("pairs", "{csv}", *ASKED, "--count", "--out", "x.csv"), "--count"),
@@ -106,7 +105,6 @@ BAD_USE = {
     "generator and load": (("antidote", "{csv}", "--load", "g", "--generator", "gibbs"), "--generator"),
     "only without out": (("antidote", "{csv}", *ASKED, "--generator", "uniform", "--only"), "--only"),
     "formulas without out": (("antidote", "{csv}", *ASKED, "--generator", "uniform", "--defuse-formulas"), "--out"),
-    "explorer on Spark": (("explore", "{csv}", *ASKED, "--scores", "p", "--engine", "spark"), "'spark' is not one of"),
     "out over the data": (("pairs", "{csv}", *ASKED, "--out", "{csv}"), "which is the input"),
 }
 
@@ -248,7 +246,7 @@ def test_datasets_lists_what_the_library_knows(run: Run) -> None:
 
 
 def test_the_list_of_commands_needs_no_heavy_library() -> None:
-    heavy = ("numpy", "rich", "pyarrow", "sklearn", "numba", "duckdb", "pandas")
+    heavy = ("numpy", "rich", "pyarrow", "sklearn", "numba", "pandas")
     code = (
         "import sys\nfrom likewise.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n"
         f"    print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"

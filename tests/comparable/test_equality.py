@@ -14,8 +14,8 @@ from tests.sizes import sized
 from likewise import CodedTable, Comparability, Roles, count_pairs, mine_pairs
 from likewise.comparable.engines.memory import _exhaustive
 
-LOCAL = ("small tables", "compiled", "duckdb")
-WAYS = (*LOCAL, "spark", "spark frame")
+LOCAL = ("small tables", "compiled")
+WAYS = (*LOCAL, "spark")
 everywhere = pytest.mark.parametrize("find", WAYS, indirect=True)
 
 
@@ -24,8 +24,6 @@ def find(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Cal
     """Find pairs by every way there is, and hold them against the definition."""
     way: Any = request.param
     spark = request.getfixturevalue("spark") if way.startswith("spark") else None
-    if way == "duckdb":
-        pytest.importorskip("duckdb")
     if way == "compiled":
         monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
 
@@ -33,17 +31,16 @@ def find(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Cal
         left, right = np.triu_indices(len(table), 1)
         holds = rule.holds(table[left], table[right])
         expected = np.column_stack([left[holds], right[holds]]).tolist()
-        if way == "spark frame":
-            from tests.comparable.test_spark_pairs import found, to_frame
+        if way == "spark":
+            from tests.spark.test_search import found, to_frame
 
-            from likewise.comparable import spark_pairs
+            from likewise.spark._search import find_pairs
 
-            assert found(spark_pairs(to_frame(spark, table), rule, table)) == expected
+            assert found(find_pairs(to_frame(spark, table), rule, table)) == expected
         else:
-            engine: Any = way if way in ("duckdb", "spark") else "memory"
-            pairs = mine_pairs(table, rule, engine=engine)
+            pairs = mine_pairs(table, rule)
             assert np.column_stack([pairs.left, pairs.right]).tolist() == expected
-            assert count_pairs(table, rule, engine=engine).total == len(expected)
+            assert count_pairs(table, rule).total == len(expected)
         result: list[list[int]] = expected
         return result
 

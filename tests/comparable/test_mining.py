@@ -1,4 +1,4 @@
-"""What the front door promises whatever the engine: bounds, samples, groups, and words for what cannot be done."""
+"""What the front door promises: bounds, samples, groups, and words for what cannot be done."""
 
 from __future__ import annotations
 
@@ -77,21 +77,19 @@ def test_pairs_of_groups_that_do_not_fit_are_refused() -> None:
         group_pairs(crowd(10), Comparability(), memory_limit=44 * 8)
 
 
-@pytest.mark.parametrize("engine", ["memory", "duckdb"])
 @pytest.mark.parametrize("sensitive", [np.zeros(40, int), np.arange(40)])
-def test_a_stream_of_no_pairs_is_empty(engine: Any, sensitive: Any) -> None:
+def test_a_stream_of_no_pairs_is_empty(sensitive: Any) -> None:
     nobody_alike = CodedTable(sensitive=sensitive[:, None], labels=sensitive)
-    assert list(iter_pairs(nobody_alike, Comparability(), engine=engine)) == []
+    assert list(iter_pairs(nobody_alike, Comparability())) == []
 
 
-@pytest.mark.parametrize("engine", ["memory", "duckdb"])
-def test_pairs_that_do_not_fit_are_counted_and_sampled_and_it_says_so(engine: Any) -> None:
+def test_pairs_that_do_not_fit_are_counted_and_sampled_and_it_says_so() -> None:
     table = crowd(500)
     with pytest.warns(PairsSampled, match=r"The 124,750 comparable pairs of 500 rows .* sample of 1,000 is returned"):
-        pairs = mine_pairs(table, Comparability(), memory_limit=8_000, engine=engine)
+        pairs = mine_pairs(table, Comparability(), memory_limit=8_000)
     assert (len(pairs), pairs.n_total, pairs.is_complete) == (1_000, 124_750, False)
     with pytest.raises(TooManyPairs, match="124,750 comparable pairs"):
-        mine_pairs(table, Comparability(), memory_limit="8 kB", when_too_many="error", engine=engine)
+        mine_pairs(table, Comparability(), memory_limit="8 kB", when_too_many="error")
 
 
 def test_exactly_what_is_allowed_fits() -> None:
@@ -180,11 +178,6 @@ def test_streams_stay_small() -> None:
         (lambda t, r: mine_pairs(t, r, r), RuleError, "Two rules were given"),
         (lambda t, r: mine_pairs(t.labels, r), RuleError, "not in a ndarray"),
         (lambda t, r: mine_pairs(cast(Any, None), r), RuleError, "not in a NoneType"),
-        (
-            lambda t, r: mine_pairs(t, r, engine=cast(Any, "spork")),
-            ValueError,
-            "engine is 'spork'; choose one of 'auto'",
-        ),
         (lambda t, r: mine_pairs(t, r, limit=-1), ValueError, "limit is -1"),
         (lambda t, r: mine_pairs(t, r, memory_limit="much"), ValueError, "memory_limit is 'much'"),
         (lambda t, r: sample_pairs(t, r, n=cast(Any, 2.5)), ValueError, "n is 2.5"),

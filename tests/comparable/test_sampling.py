@@ -163,13 +163,6 @@ def test_few_pairs_are_counted_after_all() -> None:
     assert sample.n_total_error is None
 
 
-def test_duckdb_counts() -> None:
-    pytest.importorskip("duckdb")
-    people, rule = make_people(200), Comparability(max_continuous_shift=0.1)
-    sample = sample_pairs(people, rule, n=5, total="estimate", engine="duckdb")
-    assert (sample.n_total, sample.n_total_error) == (len(mine_pairs(people, rule)), None)
-
-
 def test_another_total_is_refused() -> None:
     with pytest.raises(ValueError, match="total is 'guess'; choose one of 'count', 'estimate'"):
         sample_pairs(make_people(5), Comparability(), n=1, total="guess")  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ TABLE = ROLES.learn(PEOPLE).encode(PEOPLE)
 
 @pytest.mark.parametrize("budget", [100, 400, 1_000, 3_000])
 def test_the_pairs_at_the_end_fit_and_any_step_further_does_not(budget: int) -> None:
-    reach = find_reach(TABLE, RULE, budget, "auto")
+    reach = find_reach(TABLE, RULE, budget)
     assert count_pairs(TABLE, rule_at(RULE, reach.end)).total == reach.n_end <= budget
     if reach.end.changes < reach.most_changes:
         further = Thresholds(reach.end.changes + 1, reach.end.shift)
@@ -49,7 +49,7 @@ def test_hundreds_of_columns_are_not_tried_one_by_one(budget: int, monkeypatch: 
         return count_pairs(table, rule, **how)
 
     monkeypatch.setattr(_thresholds, "count_pairs", count)
-    reach = find_reach(table, RULE, budget, "auto")
+    reach = find_reach(table, RULE, budget)
     assert len(counted) < 30
     assert reach.n_end <= budget
     if reach.end.changes < 300:
@@ -57,13 +57,13 @@ def test_hundreds_of_columns_are_not_tried_one_by_one(budget: int, monkeypatch: 
 
 
 def test_with_room_for_all_the_thresholds_end_where_they_mean_nothing_more() -> None:
-    reach = find_reach(TABLE, RULE, 10**9, "auto")
+    reach = find_reach(TABLE, RULE, 10**9)
     assert reach.end == Thresholds(3, 1.0)
     assert "full range" in reach.why
 
 
 def test_a_rule_beyond_the_budget_is_tightened_and_the_page_says_so() -> None:
-    reach = find_reach(TABLE, Comparability(max_discrete_changes=3, max_continuous_shift=1.0), 500, "auto")
+    reach = find_reach(TABLE, Comparability(max_discrete_changes=3, max_continuous_shift=1.0), 500)
     assert reach.n_asked > 500
     assert reach.start != reach.asked
     assert "starts at a stricter one" in reach.why
@@ -71,7 +71,7 @@ def test_a_rule_beyond_the_budget_is_tightened_and_the_page_says_so() -> None:
 
 def test_too_many_equal_people_are_told_with_a_remedy() -> None:
     with pytest.raises(TooManyPairs, match="max_pairs"):
-        find_reach(TABLE[[0] * 40], Comparability(sensitive_differs="none"), 100, "auto")
+        find_reach(TABLE[[0] * 40], Comparability(sensitive_differs="none"), 100)
 
 
 def test_several_limits_keep_their_proportions() -> None:
@@ -84,7 +84,7 @@ def test_several_limits_keep_their_proportions() -> None:
 
 def test_without_continuous_columns_the_changes_alone_decide() -> None:
     roles = Roles.from_dict(ROLES.to_dict() | {"continuous": [], "ignored": ["age", "pay"]})
-    reach = find_reach(roles.learn(PEOPLE).encode(PEOPLE), RULE, 10**9, "auto")
+    reach = find_reach(roles.learn(PEOPLE).encode(PEOPLE), RULE, 10**9)
     assert reach.end.changes == 3
     assert "full range" in reach.why
 

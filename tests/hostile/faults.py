@@ -219,7 +219,7 @@ OPTIONS: Final[dict[str, Sequence[str]]] = {
     "--ordinal": ("", "size", "size=", "=S<M", "size=S", "nobody=a<b", "race=red<blue", "size=S<S<M", "size<S"),
     "--bins": ("", "age", "age=", "age=0", "age=x", "race=3", "nobody=4", "age=5,4,3", "age=nan,"),
     "--missing": (*NO_CHOICE, "age=maybe", "nobody=median"),
-    **dict.fromkeys(("--sensitive-differs", "--task", "--when-too-many", "--engine"), NO_CHOICE),
+    **dict.fromkeys(("--sensitive-differs", "--task", "--when-too-many"), NO_CHOICE),
     **dict.fromkeys(("--schema", "--policy", "--model"), NO_FILE),
     "--pairs": ("", "nobody", "{csv}", "{folder}"),
     "--encoding": ("", " ", "undefined", "klingon", "utf-16", "utf-8\0", "base64", "x" * 300),

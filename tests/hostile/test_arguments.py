@@ -54,10 +54,8 @@ def _known() -> Any:
         return audit(SCORES, PEOPLE, LABELS, roles=ROLES, rule=RULE, n_resamples=40)
 
 
-def _write(
-    table: Any, rule: Any, folder: Any, engine: Any = "auto", memory_limit: Any = None, pairs_per_part: Any = 10
-) -> None:
-    write_pairs(table, rule, folder, engine=engine, memory_limit=memory_limit, pairs_per_part=pairs_per_part)
+def _write(table: Any, rule: Any, folder: Any, memory_limit: Any = None, pairs_per_part: Any = 10) -> None:
+    write_pairs(table, rule, folder, memory_limit=memory_limit, pairs_per_part=pairs_per_part)
 
 
 AUDIT = _known()

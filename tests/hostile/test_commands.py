@@ -33,10 +33,10 @@ PYTHON = re.compile(
 QUOTED = re.compile(r"'[^']*'|\[[^\]]*\]")  # values, which may be anything
 ODD = (
     *("", "abc", "-1", "1.5", "2", "1e400", "0.3", "2 GB", "nobody", "race", "hired", "name", "age,hours", "age=x"),
-    *("size=S<M", "yes", "none", "regression", "duckdb", "sample", "utf-16"),
+    *("size=S<M", "yes", "none", "regression", "sample", "utf-16"),
     *("{csv}", "{model_skops}", "{folder}", "{record}"),
 )
-APART = ("--help", "--spark-master", "--spark-conf", "--engine")  # a session of Spark takes long
+APART = ("--help",)
 
 
 def people(home: Home, change: Callable[[Rows], Rows]) -> str:

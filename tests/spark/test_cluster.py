@@ -27,11 +27,11 @@ ROLES = Roles(sensitive="sex", continuous="age", label="hired", ignored="p")
 HOW: dict[str, Any] = {"roles": ROLES, "n_resamples": 50, "max_pairs": 5, "baseline": False}
 PROGRAM = """
 import json, sys
-from likewise._spark_session import open_session
+from pyspark.sql import SparkSession
 from tests.spark.test_cluster import audit_files
 
-settings = {"spark.executor.memory": "600m", "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-session = open_session("The test", master="local-cluster[2,1,600]", settings=settings)
+builder = SparkSession.builder.master("local-cluster[2,1,600]").config("spark.executor.memory", "600m")
+session = builder.config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1").getOrCreate()
 record = audit_files(session, sys.argv[1])
 executors = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1  # without the driver
 app = session.sparkContext.applicationId

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.comparable.test_spark_pairs import expected_pairs, in_order, to_frame
 from tests.sizes import sized
 from tests.spark.same_records import differences
+from tests.spark.test_search import expected_pairs, in_order, to_frame
 
 import likewise.spark
 from likewise import CodedTable, Comparability, Roles, audit, mine_pairs
 from likewise.auditing._internal import PairMeter, ScoreTest
-from likewise.comparable import spark_pairs
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.schema._internal import MISSING_VALUE, Unit
 from likewise.spark._pairs import CarriedValues, Merits
+from likewise.spark._search import find_pairs
 
 pytestmark = pytest.mark.spark
 
@@ -92,7 +92,7 @@ def test_pairs_of_limits_in_units_are_left_out_by_their_scores_as_the_definition
     assert len(expected) > 30
     scores = np.round(random.random(len(table)), 1)  # many are equal
     every = Merits.of(Comparability(no_better=tuple(f"{name}:higher" for name in NEAR)), table)
-    found = spark_pairs(every.add_to(to_frame(spark, table)), rule, table[::3], carry=every.names).toArrow()
+    found = find_pairs(every.add_to(to_frame(spark, table)), rule, table[::3], carry=every.names).toArrow()
     assert in_order(found) == expected  # in one job, for all that is asked of scores below
     n_left = set()
     for _ in range(N_RULES):
@@ -115,7 +115,7 @@ def test_pairs_of_limits_in_units_are_left_out_by_their_scores_as_the_definition
     assert len(n_left) > 5
 
 
-@pytest.mark.long  # the small draw of the same in memory: tests/auditing/pairs; of one such rule: tests/cli
+@pytest.mark.long  # the small draw of the same in memory: tests/auditing/pairs
 @pytest.mark.parametrize("number", range(4))
 def test_an_audit_by_such_a_rule_has_the_numbers_of_one_in_memory(spark: Any, number: int) -> None:
     random = np.random.default_rng(100 + number)

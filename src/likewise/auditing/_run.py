@@ -38,7 +38,6 @@ from likewise.comparable import (
     iter_pairs,
     read_pairs,
 )
-from likewise.comparable._internal import EngineName
 from likewise.exceptions import NoComparablePairs, ParameterError, RuleError, TooManyPairs
 from likewise.schema import Roles, Schema
 
@@ -67,7 +66,6 @@ def audit(
     max_pairs: int = 5_000_000,
     when_too_many: TooMany = "stream",
     pairs: str | Path | None = None,
-    engine: EngineName = "auto",
     memory_limit: int | str | None = None,
     progress: Progress | bool | None = None,
 ) -> Audit:
@@ -144,12 +142,10 @@ def audit(
         A folder that :func:`likewise.comparable.write_pairs` wrote of the same people and rule, so that pairs are
         searched for once for many models: of ``schema.encode(X, y)``, in regression with one label for all,
         ``[0] * len(X)``. Same-group pairs are still searched for, unless there is no baseline.
-    engine : {"auto", "memory", "duckdb"}
-        How to find the pairs; all engines find the same.
     memory_limit : int or str, optional
         Memory to use besides the table, such as "2 GB": 250 bytes per person are set aside, fewer than ``max_pairs``
-        pairs are kept where they would take more than half of the rest at 200 bytes each, and the engine gets what is
-        left. By default ``max_pairs`` are kept, and the engine has its own limit.
+        pairs are kept where they would take more than half of the rest at 200 bytes each, and the search gets what is
+        left. By default ``max_pairs`` are kept, and the search has its own limit.
     progress : function or False, optional
         Called with the name of a step and the share of it that is done. By default, a progress bar appears after two
         seconds on a terminal or in a notebook; False for none.
@@ -177,7 +173,6 @@ def audit(
         rule=rule,
         sample_weight=None if is_column else sample_weight,
         pairs=pairs,
-        engine=engine,
         memory_limit=memory_limit,
         progress=progress,
     )
@@ -193,7 +188,6 @@ def run_audit(
     rule: Comparability | None = None,
     sample_weight: Any = None,
     pairs: str | Path | None = None,
-    engine: EngineName = "auto",
     memory_limit: int | str | None = None,
     progress: Progress | bool | None = None,
 ) -> Audit:
@@ -204,8 +198,8 @@ def run_audit(
     question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings, sample_weight=sample_weight)
     refuse_without_scores(rule, question)
     settings.check_limit(question.scores.task)
-    shared, for_engine = settings.share_memory(memory_limit, len(question.table))
-    search = _Search(question, shared, {"engine": engine, "memory_limit": for_engine})
+    shared, for_search = settings.share_memory(memory_limit, len(question.table))
+    search = _Search(question, shared, for_search)
     with follow("Audit", 1.0, progress) as show:
         report = progress if callable(progress) else lambda step, share: show(share, step)
         try:
@@ -221,8 +215,8 @@ def _too_little(needed: int, memory_limit: int | str, n_people: int) -> TooManyP
     """Say what an audit takes, of which the search that was refused has a part only."""
     return TooManyPairs(
         f"An audit of {count_of(n_people, 'row')} in memory takes {needed / 1e9:,.2g} GB or more, beyond the "
-        f"{bytes_allowed(memory_limit) / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')}, choose "
-        f"{parameter('engine', 'duckdb')}, which may need less, or {parameter('when_too_many', 'sample')}.",
+        f"{bytes_allowed(memory_limit) / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')} or choose "
+        f"{parameter('when_too_many', 'sample')}.",
         needed,
     )
 
@@ -276,7 +270,7 @@ class _Search:
 
     question: Question
     settings: AuditSettings
-    how: dict[str, Any]  # engine and memory
+    memory_limit: int | str | None
 
     def gather(
         self, rule: Comparability, report: Callable[[float], None], folder: str | Path | None = None
@@ -285,16 +279,17 @@ class _Search:
         if settings.when_too_many == "sample":
             give_memory_back(len(table))
             scores = self.question.scores
-            return draw_pairs(table, rule, scores, most=settings.max_pairs, seed=settings.seed, how=self.how)
+            return draw_pairs(
+                table, rule, scores, most=settings.max_pairs, seed=settings.seed, memory_limit=self.memory_limit
+            )
         people, test = ScoredPeople.of(table, self.question.scores), ScoreTest.of(rule, self.question.scores)
         if folder is None and test is None and can_tally(people):
             shape, only = people.shape(settings), [people]
             del people  # which nobody needs once the tally has everybody in place
-            engine, limit = self.how["engine"], self.how["memory_limit"]
-            return tally_pairs(table, rule, only.pop(), shape, report, engine=engine, memory_limit=limit)
+            return tally_pairs(table, rule, only.pop(), shape, report, memory_limit=self.memory_limit)
         give_memory_back(len(table))  # of the question; a tally's search does so once its table is packed
         chunks: Iterable[ComparablePairs] = (
-            find_among(counting, table, lambda some: iter_pairs(some, rule, **self.how))
+            find_among(counting, table, lambda some: iter_pairs(some, rule, memory_limit=self.memory_limit))
             if folder is None
             else leave_out_people(read_pairs(folder, table, rule), counting)
         )

@@ -54,10 +54,6 @@ class ExplanationOptions:
             raise typer.BadParameter(
                 f"it is {self.name_people:g}; give a rate between 0 and 1.", param_hint="--name-people"
             )
-        given = {"--attribute": self.attribute, "--name-people": self.name_people is not None}
-        for name, is_given in {**given, "--certify": self.certify}.items():
-            if is_given and asked.engine == "spark":
-                raise typer.BadParameter("the people stay in Spark; leave out --engine spark.", param_hint=name)
 
     def explanations(self) -> Explanations:
         """Return what was asked for."""

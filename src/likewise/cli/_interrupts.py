@@ -26,7 +26,7 @@ _state: Final = _Interrupt()
 
 @contextmanager
 def watch_interrupts() -> Iterator[None]:
-    """Remember Ctrl-C: compiled libraries, such as DuckDB, may turn it into an error of their own."""
+    """Remember Ctrl-C: compiled libraries may turn it into an error of their own."""
     _state.came, _state.left = False, NOTHING
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(usual):  # as when it is ignored

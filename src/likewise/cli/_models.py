@@ -1,4 +1,4 @@
-"""Models out of .onnx and .skops files: how an audit gets its scores, on this machine and on Spark's executors."""
+"""Models out of .onnx and .skops files: how an audit gets its scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from likewise.schema import CodedTable
 
 PICKLE_ENDINGS: Final = (".pkl", ".pickle", ".p", ".joblib", ".sav", ".cloudpickle", ".dill", ".pt", ".pth")
 PICKLE_PROTOCOLS: Final = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
@@ -94,46 +93,12 @@ class ModelFile:
         """File, checksum and trusted types, for the record."""
         return {"file": self.file, "sha256": self.sha256, "trusted": self.trusted}
 
-    def for_executors(self, some: pa.Table, *, apart: Sequence[str], features: list[str]) -> ExecutorModel:
-        """Return the model as Spark's executors take it; it scores ``some`` rows here first, so that it fails early."""
-        classes = self.score(some, apart=apart, features=features).classes_
-        return ExecutorModel(
-            *(self.data, self.file, tuple(self.trusted), tuple(features), tuple(apart)),
-            None if classes is None else tuple(classes),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutorModel:
-    """A model as the bytes of its file, loaded where it scores: no code travels with it."""
-
-    data: bytes
-    file: str
-    trusted: tuple[str, ...]
-    features: tuple[str, ...]
-    apart: tuple[str, ...]
-    classes: tuple[Any, ...] | None  # a batch may be too small to match columns with labels
-
-    def score_batch(self, frame: pa.Table, table: CodedTable, positive: Any) -> Any:
-        """Score some people."""
-        from likewise.auditing._internal import ask_scores
-
-        usual = [name for name in frame.column_names if name not in self.apart]
-        scoring = _open_model(self.data, self.file, self.trusted)
-        found, _ = scoring.score(frame, list(self.features) or usual, bool(self.features))
-        classes = None if self.classes is None else list(self.classes)
-        return ask_scores(ScoredRows(found, classes), frame, table, positive)[0]
-
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumns:
     """Several columns of scores, one per label."""
 
     names: tuple[str, ...]
-
-    def score_batch(self, frame: pa.Table, table: CodedTable, positive: Any) -> Any:
-        """Return the scores of some people."""
-        return self.stack(frame)
 
     def stack(self, frame: pa.Table) -> NDArray[Any]:
         """Return the columns as one array."""

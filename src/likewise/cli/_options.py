@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, field, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_type_hints
+from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
@@ -30,7 +30,6 @@ OPTION_NAMES: Final = {
 }
 
 Command = Callable[..., int | None]
-Engine = Literal["auto", "memory", "duckdb", "spark"]
 
 
 def option_name(parameter: str) -> str:
@@ -65,12 +64,6 @@ def _declare(default: Any, names: str | None, **settings: Any) -> Any:
 JSON: Final = partial(option, *(False, OUTPUT, "", "Print one JSON object instead of tables."), names="--json")
 QUIET: Final = partial(
     option, *(False, OUTPUT, "", "Print no column roles, notes or progress on stderr."), names="--quiet -q"
-)
-ENGINE: Final = partial(
-    option,
-    *("auto", LARGE, "ENGINE"),
-    "Search engine: auto, memory, duckdb or spark. All find the same pairs. duckdb and spark need the extras of these "
-    "names.",
 )
 MODEL: Final = partial(
     option, *(None, SCORES, "FILE"), "Model that scores the rows: .onnx or .skops. Each needs the extra of its name."
@@ -118,15 +111,15 @@ def takes(**groups: type) -> Callable[[Command], Command]:
 
 
 def _refuse_addresses(given: Mapping[str, Any]) -> None:
-    """Refuse addresses such as s3a:// in the place of files; only the data of an audit may be elsewhere, with Spark."""
+    """Refuse addresses such as s3a:// in the place of files."""
     for name, value in given.items():
         for path in value if isinstance(value, list) else [value]:
             address = address_of(path) if isinstance(path, Path) else None
             if address is not None:
                 what = f"{option_name(name)} is '{address}', which" if name == "out" else f"'{address}'"
                 raise TableFileError(
-                    f"{what} is not on this machine. Give a local path, and copy between the two yourself; only "
-                    "likewise audit --engine spark reads data where they are."
+                    f"{what} is not on this machine. Give a local path, and copy between the two yourself; "
+                    "likewise.spark.audit, in Python, reads data where they are."
                 )
 
 

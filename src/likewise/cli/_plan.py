@@ -141,7 +141,6 @@ class AuditOptions(ScoreOptions):
         "Folder that likewise pairs --out wrote for these people and this rule (with the same --scores), to save "
         "the search.",
     )
-    engine: shared.Engine = shared.ENGINE()
     memory_limit: str | None = option(None, LARGE, "SIZE", "Memory beside the table, such as '2 GB'.")
     n_worst: int = option(100, OUTPUT, "N", "Number of pairs with the largest gaps to keep.", min=0)
 
@@ -152,7 +151,7 @@ class AuditOptions(ScoreOptions):
 
     def search(self) -> dict[str, Any]:
         """How pairs are searched for."""
-        return {"engine": self.engine, "memory_limit": self.memory_limit, "pairs": self.pairs}
+        return {"memory_limit": self.memory_limit, "pairs": self.pairs}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +181,6 @@ class AuditPlan:
     scores: list[str]
     features: list[str]
     settings: AuditSettings
-    engine: str = "auto"
     memory_limit: str | None = None
     pairs: Path | None = None
     text: Mapping[str, str] = field(default_factory=dict)  # columns of a CSV file that were read as text, and why
@@ -204,7 +202,7 @@ class AuditPlan:
         named = {"label": self.label, "scores": self.scores, "features": self.features}
         decided = {name: getattr(self.settings, name) for name in ("positive", "threshold", "scale")}
         schema = None if self.schema is None else json.loads(self.schema.to_json())
-        how = {"engine": self.engine, "memory_limit": self.memory_limit, "schema": schema, "text": dict(self.text)}
+        how = {"memory_limit": self.memory_limit, "schema": schema, "text": dict(self.text)}
         return {**named, **decided, **how}
 
     @classmethod
@@ -221,7 +219,6 @@ class AuditPlan:
             settings=AuditSettings.from_dict(
                 settings, positive=command.positive, threshold=command.threshold, scale=command.scale
             ),
-            engine=command.engine,
             memory_limit=command.memory_limit,
             text=command.text or {},
         )
@@ -236,12 +233,6 @@ class AuditPlan:
         if model is not None:
             return model.score(frame, apart=self.apart, features=self.features, text=self.text)
         return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores)).stack(frame)
-
-    def scores_for_executors(self, some: pa.Table, model: ModelFile | None) -> Any:
-        """The scores as Spark's executors take them; a model scores ``some`` rows here first."""
-        if model is not None:
-            return model.for_executors(some, apart=self.apart, features=self.features)
-        return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores))
 
     def run(
         self,
@@ -260,7 +251,6 @@ class AuditPlan:
             roles=self.schema or self.roles,
             rule=self.rule,
             pairs=self.pairs,
-            engine="auto" if self.engine == "spark" else self.engine,  # type: ignore[arg-type]  # one of a few words
             memory_limit=self.memory_limit,
             progress=progress,
         )

@@ -251,7 +251,9 @@ def refuse_unreadable(path: Path) -> None:
 
 def _list_files(named: str) -> list[Path]:
     if address_of(named) is not None:
-        raise TableFileError(f"'{named}' is not on this machine. Add --engine spark to read it where it is.")
+        raise TableFileError(
+            f"'{named}' is not on this machine. Copy it here, or audit it there with likewise.spark.audit in Python."
+        )
     path = Path(named)
     if path.is_dir():
         found = sorted(one for one in path.iterdir() if one.name.lower().endswith(PARQUET_ENDINGS))

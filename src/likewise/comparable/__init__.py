@@ -5,7 +5,6 @@ from likewise.comparable._mining import count_pairs, group_pairs, iter_pairs, mi
 from likewise.comparable._pair_files import read_pairs, write_pairs
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts
 from likewise.comparable._rule import Comparability
-from likewise.comparable.engines.spark._engine import count_spark_pairs, spark_pairs
 
 __all__ = [
     "Comparability",
@@ -13,7 +12,6 @@ __all__ = [
     "GroupedPairs",
     "PairCounts",
     "count_pairs",
-    "count_spark_pairs",
     "explain_few_pairs",
     "explain_no_pairs",
     "explain_wide_limits",
@@ -22,6 +20,5 @@ __all__ = [
     "mine_pairs",
     "read_pairs",
     "sample_pairs",
-    "spark_pairs",
     "write_pairs",
 ]

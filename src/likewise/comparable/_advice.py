@@ -236,7 +236,7 @@ def _find_costliest(rule: Comparability, table: CodedTable, n_pairs: int) -> tup
         for position, column in enumerate(table.names[kind]):
             alike = getattr(table, kind).copy(order="K")
             alike[:, position] = 0  # a column in which all are equal parts nobody, by any rule
-            n_without = count_pairs(replace(table, **{kind: alike}), rule, engine="memory").total
+            n_without = count_pairs(replace(table, **{kind: alike}), rule).total
             if n_without > most:
                 most, name = n_without, column
     return name, most

@@ -1,10 +1,10 @@
-"""List, stream, count or sample comparable pairs, by any engine."""
+"""List, stream, count or sample comparable pairs."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,11 @@ from likewise.comparable.engines._problem import (
     state_problem,
     take_parts,
 )
-from likewise.exceptions import MissingExtra, PairsSampled, RuleError, TooManyPairs
+from likewise.comparable.engines.memory._exhaustive import ExhaustiveEngine
+from likewise.exceptions import PairsSampled, RuleError, TooManyPairs
 from likewise.schema import CodedTable
 
-EngineName = Literal["auto", "memory", "duckdb", "spark"]
-
 BYTES_A_PAIR: Final = 8  # two row positions of four bytes
-LEAST_FOR_DUCKDB: Final = 100_000_000  # bytes: with less it does not work at all
 BYTES_A_DRAWN_PAIR: Final = 128  # on its way, of which a few are left in the end
 LEAST_FOR_DRAWING: Final = 64_000_000
 SAMPLED_WHEN_TOO_MANY: Final = 1_000_000
@@ -43,9 +41,9 @@ class Question(NamedTuple):
     right: CodedTable | None
     rule: Comparability
 
-    def start(self, engine: EngineName, allowed: int) -> Engine:
-        """Start an engine with so many bytes."""
-        return start_engine(engine, state_problem(*self), allowed)
+    def start(self, allowed: int) -> Engine:
+        """Start a search with so many bytes."""
+        return start_search(state_problem(*self), allowed)
 
     def pairs(
         self, found: tuple[Rows, Rows], n_total: int | None = None, error: float | None = None
@@ -59,7 +57,6 @@ def mine_pairs(
     right: CodedTable | Comparability | None = None,
     rule: Comparability | None = None,
     *,
-    engine: EngineName = "auto",
     limit: int | None = None,
     memory_limit: int | str | None = None,
     when_too_many: Literal["sample", "error"] = "sample",
@@ -76,9 +73,6 @@ def mine_pairs(
         Other people to compare them with, coded by the same schema. Without it, pairs are found within ``left``.
     rule : Comparability
         When two rows are comparable.
-    engine : {"auto", "memory", "duckdb", "spark"}
-        How to search. All engines give the same pairs in the same order; "auto" is "memory", or "duckdb" where
-        ``memory_limit`` is too small to search in memory and that is installed.
     limit : int, optional
         Stop after so many pairs: the first ones, in order.
     memory_limit : int or str, optional
@@ -108,7 +102,7 @@ def mine_pairs(
     check_count("limit", limit)
     allowed = bytes_allowed(memory_limit)
     problem = state_problem(*question)
-    search = start_engine(engine, problem, allowed)
+    search = start_search(problem, allowed)
     fitting = allowed // BYTES_A_PAIR
     if limit is not None and limit <= fitting:
         chunks, is_all = take_parts(search.chunks(), limit)
@@ -136,7 +130,6 @@ def iter_pairs(
     right: CodedTable | Comparability | None = None,
     rule: Comparability | None = None,
     *,
-    engine: EngineName = "auto",
     memory_limit: int | str | None = None,
 ) -> Iterator[ComparablePairs]:
     """Stream every comparable pair in order, a bounded number at a time.
@@ -145,7 +138,7 @@ def iter_pairs(
 
     Parameters
     ----------
-    left, right, rule, engine
+    left, right, rule
         As for :func:`mine_pairs`.
     memory_limit : int or str, optional
         How many bytes the search may take beside the tables and the program itself, as for :func:`mine_pairs`. It
@@ -164,7 +157,7 @@ def iter_pairs(
     3
     """
     question = resolve_question(left, right, rule)
-    search = question.start(engine, bytes_allowed(memory_limit))
+    search = question.start(bytes_allowed(memory_limit))
     return (question.pairs(found) for found in search.chunks())
 
 
@@ -173,7 +166,6 @@ def visit_pairs(
     rule: Comparability,
     start: StartVisit[Found],
     *,
-    engine: EngineName = "auto",
     memory_limit: int | str | None = None,
 ) -> Iterator[tuple[float, Found]]:
     """Hand out every pair of a table in no order, each once, a bounded number at a time and on several threads.
@@ -181,7 +173,7 @@ def visit_pairs(
     ``start`` is given the row of each number, or None where numbers are rows, and returns what is then called with each
     :class:`Bunch`; the share that is done and what it returned are yielded.
     """
-    return resolve_question(table, None, rule).start(engine, bytes_allowed(memory_limit)).visit(start)
+    return resolve_question(table, None, rule).start(bytes_allowed(memory_limit)).visit(start)
 
 
 def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | str | None = None) -> GroupedPairs:
@@ -212,10 +204,14 @@ def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | s
     <GroupedPairs: 1,000,000 pairs (pairs of groups: 1, groups: 2)>
     """
     table, _, rule = resolve_question(table, None, rule)
-    from likewise.comparable.engines.memory import search_in_memory
-
     allowed = bytes_allowed(memory_limit)
-    group_of, pairs = search_in_memory(state_problem(table, None, rule), allowed).groups(allowed // BYTES_A_PAIR)
+    problem, most = state_problem(table, None, rule), allowed // BYTES_A_PAIR
+    if ExhaustiveEngine.suits(problem, allowed):
+        group_of, pairs = ExhaustiveEngine(problem, allowed).groups(most)
+    else:
+        from likewise.comparable.engines.memory._engine import find_groups
+
+        group_of, pairs = find_groups(problem, allowed, most)
     if pairs is None:
         raise TooManyPairs(
             f"The comparable pairs of groups of equal rows take more than the {allowed / 1e9:,.3g} GB allowed. {REMEDY}"
@@ -228,14 +224,13 @@ def count_pairs(
     right: CodedTable | Comparability | None = None,
     rule: Comparability | None = None,
     *,
-    engine: EngineName = "auto",
     memory_limit: int | str | None = None,
 ) -> PairCounts:
     """Count comparable pairs exactly, by label and by sensitive values, without listing them.
 
     Parameters
     ----------
-    left, right, rule, engine
+    left, right, rule
         As for :func:`mine_pairs`.
     memory_limit : int or str, optional
         How many bytes the search may take beside the tables and the program itself, as for :func:`mine_pairs`. It
@@ -262,7 +257,7 @@ def count_pairs(
         for codes in problem.combinations.tolist()
     ]
     classes = known_to_both.classes.tolist()
-    rows = start_engine(engine, problem, bytes_allowed(memory_limit)).counts().tolist()
+    rows = start_search(problem, bytes_allowed(memory_limit)).counts().tolist()
     return PairCounts({(classes[label], combinations[a], combinations[b]): n for label, a, b, n in rows})
 
 
@@ -273,7 +268,6 @@ def sample_pairs(
     *,
     n: int,
     random_state: int | np.random.Generator | None = 0,
-    engine: EngineName = "auto",
     memory_limit: int | str | None = None,
     total: Literal["count", "estimate"] = "count",
 ) -> ComparablePairs:
@@ -281,18 +275,18 @@ def sample_pairs(
 
     Parameters
     ----------
-    left, right, rule, engine
+    left, right, rule
         As for :func:`mine_pairs`.
     memory_limit : int or str, optional
         As for :func:`iter_pairs`.
     n : int
         How many different pairs to draw; all of them, if there are no more.
     random_state : int, Generator or None
-        The same number draws the same pairs, whatever the engine, as long as ``total`` is "count".
+        The same number draws the same pairs.
     total : {"count", "estimate"}
         Whether to count all pairs first. With "estimate", pairs are drawn by trial and error, which takes about the
-        same time however many there are; they are drawn as uniformly. The engine "memory" does so; others count, and
-        so does this one where there are hardly more pairs than ``n``.
+        same time however many there are; they are drawn as uniformly. Where there are hardly more pairs than ``n``,
+        they are counted all the same.
 
     Returns
     -------
@@ -311,11 +305,13 @@ def sample_pairs(
     question = resolve_question(left, right, rule)
     check_count("n", n, or_none=False)
     check_choice("total", total, ("count", "estimate"))
-    search = question.start(engine, bytes_allowed(memory_limit))
+    search = question.start(bytes_allowed(memory_limit))
     random = make_generator(random_state)
     drawn = search.draw(n, random) if total == "estimate" else None
     if drawn is not None:
         return question.pairs(drawn[:2], *drawn[2:])
+    if total == "estimate":  # there are so few that equal rows are merged again
+        search = question.start(bytes_allowed(memory_limit))
     degrees = search.degrees()
     n_total = int(degrees.sum())
     return question.pairs(pairs_at(search, degrees, draw_ranks(n_total, min(n, n_total), random)), n_total)
@@ -363,30 +359,10 @@ def pairs_at(search: Engine, degrees: NDArray[np.int64], ranks: NDArray[np.int64
     return rows.astype(np.int32), search.pick(rows, ranks - (ends[rows] - degrees[rows]))
 
 
-def start_engine(engine: EngineName, problem: Problem, allowed: int) -> Engine:
-    """Start an engine; "auto" searches in memory, or on disk if that takes more than is allowed."""
-    check_choice("engine", engine, get_args(EngineName))
-    if engine == "spark":
-        from likewise.comparable.engines.spark._engine import SparkEngine
+def start_search(problem: Problem, allowed: int) -> Engine:
+    """Start to search: small tables row by row, others with compiled kernels, to the same pairs in the same order."""
+    if ExhaustiveEngine.suits(problem, allowed):
+        return ExhaustiveEngine(problem, allowed)
+    from likewise.comparable.engines.memory._engine import MemoryEngine
 
-        return SparkEngine(problem)
-    too_many: TooManyPairs | None = None
-    if engine != "duckdb":
-        from likewise.comparable.engines.memory import search_in_memory
-
-        try:
-            search = search_in_memory(problem, allowed)
-            search.check_memory()
-            return search
-        except TooManyPairs as error:
-            if engine == "memory":
-                raise
-            too_many = error
-    from likewise.comparable.engines.sql._duckdb import DuckDBEngine
-
-    try:
-        return DuckDBEngine(problem, max(allowed, LEAST_FOR_DUCKDB))
-    except MissingExtra as missing:
-        if too_many is None:
-            raise
-        raise TooManyPairs(f"{too_many} {missing}", too_many.needed) from too_many
+    return MemoryEngine(problem, allowed)

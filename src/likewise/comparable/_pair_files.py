@@ -15,7 +15,7 @@ from likewise._checks import check_count
 from likewise._folders import PartsFolder, local_path, read_about, read_parts
 from likewise._json import plain
 from likewise._memory import bytes_allowed
-from likewise.comparable._mining import EngineName, resolve_question, resolve_tables, start_engine
+from likewise.comparable._mining import resolve_question, resolve_tables, start_search
 from likewise.comparable._pairs import ComparablePairs, Rows
 from likewise.comparable._rule import Comparability, check_rule
 from likewise.comparable.engines._problem import Engine, join_chunks, state_problem
@@ -25,7 +25,7 @@ from likewise.schema._internal import hash_table
 
 KIND: Final = "pairs"
 PAIRS_A_PART: Final = 1 << 20
-BYTES_A_PAIR: Final = 40  # on its way from the engine to the file, where the part before may still be written
+BYTES_A_PAIR: Final = 40  # on its way from the search to the file, where the part before may still be written
 LAYOUT: Final = {  # rows in order have short distances: twice as fast as dictionaries and zstd
     "compression": "none",
     "use_dictionary": ["label"],
@@ -42,7 +42,6 @@ def write_pairs(
     rule: Comparability | str | Path,
     folder: str | Path | None = None,
     *,
-    engine: EngineName = "auto",
     memory_limit: int | str | None = None,
     pairs_per_part: int = PAIRS_A_PART,
     progress: Progress | None = None,
@@ -55,7 +54,7 @@ def write_pairs(
 
     Parameters
     ----------
-    left, right, rule, engine
+    left, right, rule
         As for :func:`mine_pairs`.
     folder : str or Path
         Where to write. Each part has the columns ``left`` and ``right``, the row positions counted from 0, and
@@ -94,7 +93,7 @@ def write_pairs(
     if parts.is_whole:
         return _count_written(Path(folder), read_about(Path(folder), KIND))
     allowed = max(bytes_allowed(memory_limit) - BYTES_A_PAIR * pairs_per_part, 0)
-    search = start_engine(engine, state_problem(left, right, rule), allowed)
+    search = start_search(state_problem(left, right, rule), allowed)
     return _write_missing(parts, search, left, pairs_per_part, progress)
 
 

@@ -25,7 +25,6 @@ from likewise.auditing._internal import (
     mean_of,
 )
 from likewise.comparable import Comparability, mine_pairs
-from likewise.comparable._internal import EngineName
 from likewise.exceptions import RuleError, ScoreError
 from likewise.explore._exports import MAX_EXPORTED, write_csv, write_toml
 from likewise.explore._pairs import (
@@ -87,7 +86,7 @@ class Explorer:
 
     Parameters
     ----------
-    scores, X, y, roles, rule, sample_weight, engine
+    scores, X, y, roles, rule, sample_weight
         As for :func:`likewise.audit`. The page starts at the ``rule``.
     max_pairs : int
         The most pairs to hold; the thresholds end where there would be more.
@@ -129,7 +128,6 @@ class Explorer:
         rule: Comparability | None = None,
         sample_weight: Any = None,
         max_pairs: int = 2_000_000,
-        engine: EngineName = "auto",
         model: Any = None,
         title: str = "People",
         origin: str | None = None,
@@ -143,7 +141,7 @@ class Explorer:
         report = progress or (lambda step, share: None)
         asked = Comparability() if rule is None else rule
         report("Scoring", 0.0)
-        checked = check_input(scores, X, y, measured, sample_weight, roles=roles, rule=asked, engine=engine)
+        checked = check_input(scores, X, y, measured, sample_weight, roles=roles, rule=asked)
         self._question = replace(checked.question, rule=asked)
         self._note = None if checked.record.collapse is None else str(checked.record.collapse)
         self._frame, self._limit = open_frame(X), float(measured.gap_limit)
@@ -152,23 +150,23 @@ class Explorer:
         table = self._question.table
         self._reference = Reference.of(measured.reference, table)
         report("Finding how far the thresholds go", 0.0)
-        self._reach = find_reach(self._question.counted, asked, max_pairs, engine)
+        self._reach = find_reach(self._question.counted, asked, max_pairs)
         report("Finding comparable pairs", 0.0)
-        self._held = self._hold(asked, engine)
+        self._held = self._hold(asked)
         report("Finding pairs equal in the sensitive columns", 0.0)
         scored = self._question.scores
-        self._baseline = find_baseline(table, asked, self._reach.end, scored, most=max_pairs, engine=engine)
+        self._baseline = find_baseline(table, asked, self._reach.end, scored, most=max_pairs)
         self._fields = list_fields(self._question.schema, X, {**self._question.schema.categories, **table.categories})
         self._lock, self._model_lock = threading.Lock(), threading.Lock()
         self._parts = None if self._model is None else GapParts(self._question, measured, self._model, self._held)
         self._last: _Answer | None = None
         self._answer(Selection(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
 
-    def _hold(self, asked: Comparability, engine: EngineName) -> HeldPairs:
+    def _hold(self, asked: Comparability) -> HeldPairs:
         """Find and measure the pairs of the loosest rule, less those that it leaves out by their scores."""
         table, scores, loosest = self._question.table, self._question.scores, rule_at(asked, self._reach.end)
-        how: Any = {"engine": engine, "when_too_many": "error"}
-        (pairs,) = find_among(scores.counting, table, lambda some: [mine_pairs(some, loosest, **how)])
+        listed = find_among(scores.counting, table, lambda some: [mine_pairs(some, loosest, when_too_many="error")])
+        (pairs,) = listed
         test = ScoreTest.of(asked, scores)
         if test is not None:
             (pairs,) = leave_out_by_scores([pairs], test, scores.values, scores.values)

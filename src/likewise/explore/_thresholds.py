@@ -22,7 +22,7 @@ from likewise.auditing._internal import (
     run_audit,
 )
 from likewise.comparable import Comparability, ComparablePairs, count_pairs, iter_pairs
-from likewise.comparable._internal import SHIFT_TOLERANCE, EngineName
+from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed, TooManyPairs
 from likewise.schema import CodedTable, Roles, Schema
 
@@ -93,7 +93,7 @@ def rule_at(rule: Comparability, point: Thresholds) -> Comparability:
     return replace(rule, max_discrete_changes=point.changes, max_continuous_shift=moved)
 
 
-def find_reach(table: CodedTable, rule: Comparability, budget: int, engine: EngineName) -> ThresholdRange:
+def find_reach(table: CodedTable, rule: Comparability, budget: int) -> ThresholdRange:
     """Tighten the rule until its pairs fit, then loosen both thresholds in turn while they do."""
     most = int(rule.may_change(table).sum())
     asked = Thresholds(min(rule.max_discrete_changes, most), base_shift(rule))
@@ -101,7 +101,7 @@ def find_reach(table: CodedTable, rule: Comparability, budget: int, engine: Engi
 
     def count(point: Thresholds) -> int:
         if point not in known:
-            known[point] = count_pairs(table, rule_at(rule, point), engine=engine).total
+            known[point] = count_pairs(table, rule_at(rule, point)).total
         return known[point]
 
     has_shift = any(name not in rule.limits for name in table.names["continuous"])
@@ -234,7 +234,6 @@ def check_input(
     *,
     roles: Roles | Schema,
     rule: Comparability,
-    engine: EngineName,
 ) -> Audit:
     """Check all arguments by auditing a few pairs; try looser rules where one has no pairs."""
     few = replace(settings, baseline=False, n_worst=0, n_resamples=0, max_pairs=FEW)
@@ -244,9 +243,7 @@ def check_input(
         warnings.simplefilter("ignore", ScoresCollapsed)  # shown on the page
         for looser in _loosened(rule):
             try:
-                found = run_audit(
-                    scores, X, y, few, roles=roles, rule=looser, engine=engine, sample_weight=sample_weight
-                )
+                found = run_audit(scores, X, y, few, roles=roles, rule=looser, sample_weight=sample_weight)
                 break
             except NoComparablePairs as error:
                 first = first or error
@@ -302,18 +299,18 @@ class Baseline:
 
 
 def find_baseline(
-    table: CodedTable, rule: Comparability, end: Thresholds, scores: Scores, *, most: int, engine: EngineName
+    table: CodedTable, rule: Comparability, end: Thresholds, scores: Scores, *, most: int
 ) -> Baseline | None:
     """Find the same-group pairs of the loosest rule; None if the rule itself asks for them, or if they are too many."""
     if rule.sensitive_differs == "none":
         return None
     equal = replace(rule, sensitive_differs="none")
     loosest = rule_at(equal, end)
-    if count_pairs(table[scores.counting], loosest, engine=engine).total > MOST_TIMES * most:
+    if count_pairs(table[scores.counting], loosest).total > MOST_TIMES * most:
         return None
     people, parts = ScoredPeople.of(table, scores, signed=False), []
     is_relative = False
-    for pairs in find_pairs(table, loosest, scores, engine=engine):
+    for pairs in find_pairs(table, loosest, scores):
         distances = measure_distances(pairs, equal)
         is_relative = distances.is_relative
         gaps = np.concatenate([batch.gaps for batch in people.measure_parts(pairs.left, pairs.right)] or [np.empty(0)])
@@ -335,8 +332,8 @@ def find_baseline(
     )
 
 
-def find_pairs(table: CodedTable, rule: Comparability, scores: Scores, **how: Any) -> Iterator[ComparablePairs]:
+def find_pairs(table: CodedTable, rule: Comparability, scores: Scores) -> Iterator[ComparablePairs]:
     """Find pairs piece by piece, less those that weights of 0 or the rule, by their scores, leave out."""
-    pieces: Iterable[ComparablePairs] = find_among(scores.counting, table, lambda some: iter_pairs(some, rule, **how))
+    pieces: Iterable[ComparablePairs] = find_among(scores.counting, table, lambda some: iter_pairs(some, rule))
     test = ScoreTest.of(rule, scores)
     yield from pieces if test is None else leave_out_by_scores(pieces, test, scores.values, scores.values)

@@ -51,7 +51,6 @@ class CommandRecord:
     positive: Any
     threshold: float | None
     scale: float | None
-    engine: str
     memory_limit: str | None = None
     schema: Mapping[str, Any] | None
     text: Mapping[str, str] | None = None  # columns of a CSV file that were read as text, and why

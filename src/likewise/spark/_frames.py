@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from likewise import exceptions
-from likewise._spark_session import hushed, spark_errors, spark_faults, use_this_python
 from likewise.exceptions import LikewiseError, SchemaError, SparkError
 from likewise.schema._internal import open_frame
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 ROW: Final = "likewise row"  # unlikely to clash with a user's column
 FILE: Final = "likewise file"
@@ -28,7 +30,7 @@ OURS: Final = re.compile(
     r"^likewise\.exceptions\.(\w+): (.+?)(?=\n\s*\n|\n\s*SQLSTATE|\n\s*at |\nTraceback|\nDriver|\Z)", re.M | re.S
 )
 THEIRS: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Warning|Interrupt)): (.+)$", re.M)
-MAX_REASON: Final = 300  # characters of a foreign error message
+MAX_REASON: Final = 300  # characters of a foreign error message; Spark's own run to pages
 
 
 def column(name: str) -> Column:
@@ -55,6 +57,13 @@ def check_frame(frame: Any) -> pa.Table:
         empty = frame.limit(0).toArrow()
     open_frame(empty)
     return empty
+
+
+def use_this_python(session: SparkSession) -> None:
+    """Let executors on this machine run this Python where nobody chose one: Spark takes the first on the PATH."""
+    context = getattr(session, "sparkContext", None)  # absent in Spark Connect
+    if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = session.conf.get("spark.pyspark.python", None) or sys.executable
 
 
 def map_batches(
@@ -177,3 +186,44 @@ def _error_in(text: str, doing: str) -> LikewiseError | None:
         return None
     kind_of_error, reason = theirs[-1]
     return SparkError(f"Spark failed while {doing}: {kind_of_error}: {reason.strip()[:MAX_REASON].rstrip('.')}.")
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of Spark's errors."""
+    from pyspark.errors import PySparkException
+
+    with suppress(ImportError):  # a client of Spark Connect has no Java behind it
+        from py4j.protocol import Py4JError
+
+        return PySparkException, Py4JError
+    return (PySparkException,)
+
+
+@contextmanager
+def spark_faults(doing: str) -> Iterator[None]:
+    """Raise Spark's errors as one sentence, "Spark failed while {doing}: ...", instead of a Java stack trace."""
+    try:
+        yield
+    except spark_errors() as error:
+        raise SparkError(f"Spark failed while {doing}: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return the innermost cause in Spark's message."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    reason = (causes or lines or [type(error).__name__])[-1 if causes else 0]
+    short = reason if len(reason) <= MAX_REASON else reason[: MAX_REASON - 1] + "…"
+    return short if short.endswith((".", "…", "!", "?")) else f"{short}."
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Silence Spark's log of a query that may fail."""
+    logger = logging.getLogger("DataFrameQueryContextLogger")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -26,11 +26,12 @@ from likewise.auditing._internal import (
     summary_from_columns,
     summary_to_columns,
 )
-from likewise.comparable import Comparability, count_spark_pairs, spark_pairs
+from likewise.comparable import Comparability
 from likewise.comparable._internal import check_rule
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.spark._frames import faults, map_batches, quiet
 from likewise.spark._people import WEIGHT, CodedPeople, FrameQuestion, prepare_people
+from likewise.spark._search import count_pairs, find_pairs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +86,7 @@ def mine_pairs(
     rule = check_rule(Comparability() if rule is None else rule)
     with faults("coding the people"):
         people, _ = prepare_people(frame, FrameQuestion(scores=None, roles=roles, rule=rule, label=label))
-        pairs = spark_pairs(people.frame, rule, people.sample())
+        pairs = find_pairs(people.frame, rule, people.sample())
     return pairs.select("left_row", "right_row")
 
 
@@ -112,9 +113,9 @@ class PairSearch:
         if n_total > self._shape.n_kept:  # few people have few pairs; no need to count
             n_total = self.count(rule)
         if n_total > self._shape.n_kept:
-            pairs = spark_pairs(self._carry(), rule, self._sample, carry=[*self._carried.names, *self._merits.names])
+            pairs = find_pairs(self._carry(), rule, self._sample, carry=[*self._carried.names, *self._merits.names])
             return summarize_in_spark(pairs, self._carried, self._shape, n_total)
-        found = spark_pairs(self._merits.add_to(self._counted), rule, self._sample, carry=self._merits.names)
+        found = find_pairs(self._merits.add_to(self._counted), rule, self._sample, carry=self._merits.names)
         with quiet():
             rows = found.drop("label").toArrow()
         values = self._scores.values
@@ -128,7 +129,7 @@ class PairSearch:
 
     def count(self, rule: Comparability) -> int:
         """Count the pairs, before any are left out by their scores."""
-        return int(count_spark_pairs(self._counted, rule, self._sample)[:, -1].sum())
+        return count_pairs(self._counted, rule, self._sample)
 
     def forget(self) -> None:
         """Release what Spark has cached."""

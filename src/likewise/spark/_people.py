@@ -153,7 +153,7 @@ def _check_scores(scores: Any, names: list[str]) -> None:
             f"There is no column '{scores}' to take scores from.{suggest(scores, names)} Name another, or pass a "
             "model or a function."
         )
-    known = ("predict_proba", "predict", "score_batch")
+    known = ("predict_proba", "predict")
     if scores is None or isinstance(scores, str) or callable(scores) or any(hasattr(scores, one) for one in known):
         return
     raise ScoreError(
@@ -260,8 +260,6 @@ class Coder:
     def _score(self, frame: pa.Table, table: CodedTable) -> Any:
         if self.favourable is not None:
             return np.array([one == self.favourable for one in frame.column(self.given).to_pylist()], np.float64)
-        if hasattr(self.given, "score_batch"):  # a model file takes Arrow tables
-            return self.given.score_batch(frame, table, self.positive)
         people = frame if isinstance(self.given, str) else frame.to_pandas()
         return ask_scores(self.given, people, table, self.positive)[0]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,12 +19,10 @@ from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.comparable import ComparablePairs, iter_pairs
 
 
-def gather(
-    table: CodedTable, most: int, seed: int = 0, engine: Any = "auto", chunks: Iterator[ComparablePairs] | None = None
-) -> Gathered:
+def gather(table: CodedTable, most: int, seed: int = 0, chunks: Iterator[ComparablePairs] | None = None) -> Gathered:
     scored = ScoredPeople.of(table, Scores(np.linspace(0, 1, len(table)), "binary"))
     shape = scored.shape(AuditSettings(n_worst=5, max_pairs=most, seed=seed))
-    found = iter_pairs(table, Comparability(), engine=engine) if chunks is None else chunks
+    found = iter_pairs(table, Comparability()) if chunks is None else chunks
     return gather_pairs(found, table, scored, shape, lambda share: None)
 
 
@@ -89,10 +86,3 @@ def test_the_sample_is_that_of_the_lowest_keys() -> None:
     found = gather(table, 50, seed=8).pairs
     assert found.left.tolist() == left[lowest].tolist()
     assert found.right.tolist() == right[lowest].tolist()
-
-
-def test_engines_give_one_sample() -> None:
-    pytest.importorskip("duckdb")
-    one, other = (gather(people(50), 90, engine=engine).pairs for engine in ("memory", "duckdb"))
-    assert (one.left == other.left).all()
-    assert (one.right == other.right).all()

@@ -63,7 +63,6 @@ def sum_up(table: CodedTable, scores: Scores, rule: Comparability, seed: int) ->
 
 def tally(table: CodedTable, scores: Scores, rule: Comparability, seed: int, **how: Any) -> PairSummary:
     people = ScoredPeople.of(table, scores)
-    how = {"engine": "memory", "memory_limit": None} | how
     found = tally_pairs(table, rule, people, people.shape(settings_of(seed)), lambda share: None, **how)
     assert found.summary is not None
     return found.summary
@@ -99,7 +98,6 @@ def test_no_number_of_threads_and_no_cut_into_batches_changes_a_digit(
         monkeypatch.setattr(_queries, "n_cores", lambda n=n_cores: n)
         monkeypatch.setattr(_parts, "MOST", n_queries)
         assert_equal(tally(table, scores, RULE, seed), expected)
-    assert_equal(tally(table, scores, RULE, seed, engine="duckdb"), expected)
 
 
 def test_one_thread_merges_people_for_others_and_wide_stretches_wait(monkeypatch: pytest.MonkeyPatch) -> None:

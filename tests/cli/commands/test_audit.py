@@ -451,7 +451,7 @@ def test_a_failure_while_writing_leaves_the_old_audit(
 def test_help_names_every_option_and_the_exit_codes(run: Run) -> None:
     outcome = run("audit", "--help")
     assert outcome.code == 0
-    shared = ("--label", "--sensitive", "--bins", "--missing", "--encoding", "--max-continuous-shift", "--engine")
+    shared = ("--label", "--sensitive", "--bins", "--missing", "--encoding", "--max-continuous-shift", "--memory-limit")
     own = (
         "--scores",
         "--model",

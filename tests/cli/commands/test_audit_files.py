@@ -79,7 +79,7 @@ def test_what_is_no_file_is_told_apart(run: Run, tmp_path: Path) -> None:
     for named, words in {
         tmp_path / "empty": "has no .parquet file",
         f"{tmp_path}/none-*.parquet": "No file matches",
-        "s3a://people/2025.parquet": "Add --engine spark",
+        "s3a://people/2025.parquet": "likewise.spark.audit",
     }.items():
         outcome = run("audit", named, *SCORED)
         assert outcome.code == 2

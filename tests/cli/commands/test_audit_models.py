@@ -118,7 +118,6 @@ def test_gaps_are_split_people_named_and_certified_and_all_is_verified(run: Run,
         ((*SCORED, "--attribute"), "give the model with --model"),
         ((*SCORED, "--certify"), "give the model with --model"),
         ((*SCORED, "--name-people", "5"), "give a rate between 0 and 1"),
-        ((*SCORED, "--name-people", "0.1", "--engine", "spark"), "leave out --engine spark"),
     ],
 )
 def test_what_cannot_be_explained_is_refused_in_a_line(

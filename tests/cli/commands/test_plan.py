@@ -294,7 +294,7 @@ def test_a_plan_is_not_overwritten(run: Run, scored_csv: Path, plan: Path) -> No
     assert plan.read_bytes() == before
 
 
-@pytest.mark.parametrize("given", [("--engine", "duckdb"), ("--memory-limit", "1 GB"), ("--pairs", "folder")])
+@pytest.mark.parametrize("given", [("--memory-limit", "1 GB"), ("--pairs", "folder")])
 def test_how_pairs_are_searched_for_is_no_part_of_a_plan(run: Run, scored_csv: Path, given: tuple[str, str]) -> None:
     outcome = run("plan", scored_csv, *ASKED, *MEASURED, *given, "--out", scored_csv.with_name("plan.json"))
     assert (outcome.code, outcome.stderr.count("\n")) == (2, 1)

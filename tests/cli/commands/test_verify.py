@@ -227,7 +227,6 @@ EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
     "odd seed": lambda r: r["settings"].update(seed="x"),
     "odd confidence": lambda r: r["settings"].update(confidence=7),
     "odd rule": lambda r: r["rule"].update(max_discrete_changes=-1),
-    "odd engine": lambda r: r["command"].update(engine="steam"),
     "odd threshold": lambda r: r["command"].update(threshold="high"),
     "odd policy": lambda r: r.update(policy={"max_joy": 1}),
     "odd label": lambda r: r["command"].update(label="nobody"),

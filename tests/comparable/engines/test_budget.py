@@ -17,7 +17,8 @@ from tests.sizes import sized
 
 from likewise.comparable import Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable.engines._problem import state_problem
-from likewise.comparable.engines.memory import MemoryEngine, _parts, _queries
+from likewise.comparable.engines.memory import _parts, _queries
+from likewise.comparable.engines.memory._engine import MemoryEngine
 from likewise.exceptions import TooManyPairs
 from likewise.schema import CodedTable
 
@@ -92,12 +93,12 @@ def tight(monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_with_less_memory_the_answers_are_the_same(tight: int) -> None:
     people = make_people(3_000)
-    with_much = mine_pairs(people, RULE, memory_limit="2 GB", engine="memory")
-    streamed = list(iter_pairs(people, RULE, memory_limit=tight, engine="memory"))
+    with_much = mine_pairs(people, RULE, memory_limit="2 GB")
+    streamed = list(iter_pairs(people, RULE, memory_limit=tight))
     assert np.concatenate([pairs.left for pairs in streamed]).tolist() == with_much.left.tolist()
     assert np.concatenate([pairs.right for pairs in streamed]).tolist() == with_much.right.tolist()
-    assert count_pairs(people, RULE, memory_limit=tight, engine="memory").total == len(with_much)
-    sample = sample_pairs(people, RULE, n=20, memory_limit=tight, engine="memory")
+    assert count_pairs(people, RULE, memory_limit=tight).total == len(with_much)
+    sample = sample_pairs(people, RULE, n=20, memory_limit=tight)
     assert sample.left.tolist() == sample_pairs(people, RULE, n=20).left.tolist()
 
 
@@ -107,21 +108,11 @@ def test_too_little_is_refused_with_what_it_takes(tight: int) -> None:
     questions: list[Any] = [mine_pairs, iter_pairs, count_pairs]
     for question in questions:
         with pytest.raises(TooManyPairs, match=words):
-            question(people, RULE, memory_limit=tight // 11, engine="memory")
+            question(people, RULE, memory_limit=tight // 11)
     with pytest.raises(TooManyPairs, match=words):
-        sample_pairs(people, RULE, n=3, memory_limit=tight // 11, engine="memory")
+        sample_pairs(people, RULE, n=3, memory_limit=tight // 11)
     with pytest.raises(TooManyPairs, match=words):
         group_pairs(people, RULE, memory_limit=tight // 11)
-
-
-def test_left_the_choice_it_goes_to_disk(tight: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("duckdb")
-    people = make_people(3_000)
-    counted = count_pairs(people, RULE, memory_limit=tight // 11)
-    assert counted == count_pairs(people, RULE, memory_limit="2 GB")
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(TooManyPairs, match=r"Raise memory_limit.*'\.\[duckdb\]"):
-        count_pairs(people, RULE, memory_limit=tight // 11)
 
 
 def test_the_budget_grows_with_what_is_allowed() -> None:
@@ -317,7 +308,7 @@ LEFT_OPEN = """
 from tests.comparable.engines.test_budget import RULE, _parts, make_people
 from likewise import iter_pairs
 _parts.MOST = 16
-pairs = iter_pairs(make_people(3_000), RULE, engine="memory")
+pairs = iter_pairs(make_people(3_000), RULE)
 next(pairs)
 """
 

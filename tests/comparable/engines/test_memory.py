@@ -59,7 +59,7 @@ def rows_visited(case: Any) -> list[list[int]]:
 
         return visit
 
-    seen = [pairs for _, pairs in visit_pairs(case.left, case.rule, start, engine="memory")]
+    seen = [pairs for _, pairs in visit_pairs(case.left, case.rule, start)]
     return sorted(np.concatenate([np.empty((0, 2), int), *seen]).tolist())
 
 
@@ -113,8 +113,8 @@ def test_few_indexes_are_in_memory_at_a_time(
         return index
 
     monkeypatch.setattr(_queries, "build_index", note)
-    visits = visit_pairs(people, rule, lambda rows: lambda bunch: len(bunch.seconds), engine="memory")
-    assert sum(n for _, n in visits) == count_pairs(people, rule, engine="memory").total
+    visits = visit_pairs(people, rule, lambda rows: lambda bunch: len(bunch.seconds))
+    assert sum(n for _, n in visits) == count_pairs(people, rule).total
     assert len(built) > 2
 
 
@@ -126,7 +126,7 @@ def test_somebody_comparable_to_all_is_found_under_each_signature(monkeypatch: p
     discrete[:200] = 0  # more places to look at than people: each is found under every signature
     people = CodedTable(sensitive=np.zeros((300, 1), int), discrete=discrete, continuous=random.random((300, 1)))
     rule = Comparability(max_discrete_changes=1, max_continuous_shift=0.9, sensitive_differs="none")
-    streamed = [rows_of(some) for some in iter_pairs(people, rule, engine="memory")]
+    streamed = [rows_of(some) for some in iter_pairs(people, rule)]
     assert np.array_equal(np.concatenate(streamed), by_definition(people, rule))
 
 

@@ -131,17 +131,17 @@ def tally_pairs(
     people: ScoredPeople,
     shape: SummaryShape,
     progress: Callable[[float], None],
-    **how: Any,
+    memory_limit: int | str | None = None,
 ) -> Gathered:
     """Sum up all pairs where the search finds them, in no order, and keep a sample of them, or all if they are few.
 
-    ``how`` is the engine and its memory. What is found is what :func:`gather_pairs` finds.
+    What is found is what :func:`gather_pairs` finds.
     """
     from likewise.auditing.pairs._tally import PairTally
 
     tally = PairTally(people, shape)
     del people  # which the tally lets go of, too, once everybody is in place
-    for share, near in visit_pairs(table, rule, tally.start, **how):
+    for share, near in visit_pairs(table, rule, tally.start, memory_limit=memory_limit):
         tally.choose(near)
         progress(share)
     summary = tally.finish()
@@ -234,7 +234,7 @@ def leave_out_by_scores(
 
 
 def draw_pairs(
-    table: CodedTable, rule: Comparability, scores: Scores, *, most: int, seed: int, how: dict[str, Any]
+    table: CodedTable, rule: Comparability, scores: Scores, *, most: int, seed: int, memory_limit: int | str | None
 ) -> Gathered:
     """Draw no more than ``most`` pairs without listing or counting all, and look for partners of some people.
 
@@ -244,15 +244,15 @@ def draw_pairs(
     among, values = (table, scores.values) if len(rows) == len(table) else (table[rows], scores.values[rows])
     test = ScoreTest.of(rule, scores)
     if test is None:
-        pairs = sample_pairs(among, rule, n=most, random_state=seed, total="estimate", **how)
+        pairs = sample_pairs(among, rule, n=most, random_state=seed, total="estimate", memory_limit=memory_limit)
         n_searched = int(pairs.n_total or 0)
     else:
-        pairs, n_searched = _draw_by_scores(among, test, values, most, seed, how)
+        pairs, n_searched = _draw_by_scores(among, test, values, most, seed, memory_limit)
     named = _name_rows(pairs, rows, table)
     if pairs.is_complete:
         return Gathered(named, _find_in(named.left, named.right, len(table)))
     probed = _choose_people(len(among), n_searched, seed)
-    has_partner = _probe(among, rule, probed, test, values, how)
+    has_partner = _probe(among, rule, probed, test, values, memory_limit)
     if len(probed) < len(among):
         return Gathered(named, has_partner, probed=rows[probed].astype(np.int64))
     of_all = np.zeros(len(table), np.bool_)
@@ -261,7 +261,7 @@ def draw_pairs(
 
 
 def _draw_by_scores(
-    table: CodedTable, test: ScoreTest, values: Floats, most: int, seed: int, how: dict[str, Any]
+    table: CodedTable, test: ScoreTest, values: Floats, most: int, seed: int, memory_limit: int | str | None
 ) -> tuple[ComparablePairs, int]:
     """Draw pairs of the people within the band, and leave out those whose favoured person is better.
 
@@ -272,7 +272,7 @@ def _draw_by_scores(
     people, scores = table[near], values[near]
 
     def draw(n: int) -> tuple[ComparablePairs, ComparablePairs]:
-        drawn = sample_pairs(people, test.rule, n=n, random_state=seed, total="estimate", **how)
+        drawn = sample_pairs(people, test.rule, n=n, random_state=seed, total="estimate", memory_limit=memory_limit)
         return drawn, next(leave_out_by_scores([drawn], test, scores, scores))
 
     drawn, kept = draw(most)
@@ -309,17 +309,17 @@ def _probe(
     probed: NDArray[np.int64],
     test: ScoreTest | None,
     values: Floats,
-    how: dict[str, Any],
+    memory_limit: int | str | None,
 ) -> NDArray[np.bool_]:
     """Find out who of some people is comparable to anybody else."""
     has_partner = np.zeros(len(table), np.bool_)
     if test is None:
         asked, others = probed, np.arange(len(table))
-        chunks: Iterable[ComparablePairs] = iter_pairs(table[probed], table, rule, **how)
+        chunks: Iterable[ComparablePairs] = iter_pairs(table[probed], table, rule, memory_limit=memory_limit)
     else:
         near = test.is_marginal(values)
         asked, others = probed[near[probed]], np.flatnonzero(near)
-        chunks = iter_pairs(table[asked], table[others], rule, **how)
+        chunks = iter_pairs(table[asked], table[others], rule, memory_limit=memory_limit)
         chunks = leave_out_by_scores(chunks, test, values[asked], values[others])
     for chunk in chunks:
         is_other = asked[chunk.left] != others[chunk.right]

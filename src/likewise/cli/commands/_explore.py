@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -17,7 +17,7 @@ from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
 from likewise.cli._explanations import scorer_of
 from likewise.cli._models import ModelFile
-from likewise.cli._options import LARGE, RULE, default_of, option, option_name, panel_of, takes
+from likewise.cli._options import RULE, default_of, option, option_name, panel_of, takes
 from likewise.cli._plan import AuditPlan, ScoreOptions, make_plan
 from likewise.cli._tables import TableFile
 
@@ -54,9 +54,6 @@ class PageOptions:
     max_pairs: int = option(
         2_000_000, PAGE, "N", "Number of pairs to hold in memory; the limits cannot be moved beyond it.", min=1
     )
-    engine: Literal["auto", "memory", "duckdb"] = option(
-        "auto", LARGE, "ENGINE", "Search engine: auto, memory or duckdb, which needs the extra of this name."
-    )
     quiet: bool = shared.QUIET()
 
 
@@ -73,7 +70,7 @@ def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page
     with working(console, "Reading"):
         frame, notes, text = source.read({*columns.numbers(*asked.numbers()), *asked.schema_numbers()})
         model = asked.load_model()
-    plan = make_plan(console, notes, columns, asked, frame, str(source.data), engine=page.engine, text=text)
+    plan = make_plan(console, notes, columns, asked, frame, str(source.data), text=text)
     with working(console, "Finding comparable pairs"):
         explorer = _build(plan, frame, model, source, page, " ".join(_options(columns, source, asked)))
     say(console, explorer.reach.why, "The page is served to this machine only, at this address (Ctrl-C to stop):")
@@ -92,7 +89,6 @@ def _build(
         plan.labels(frame),
         roles=plan.schema or plan.roles,
         rule=plan.rule,
-        engine=page.engine,
         model=None if model is None else scorer_of(plan, frame, model),
         title=source.data.name,
         origin=None if model is None else f"the model in {Path(model.file).name}",

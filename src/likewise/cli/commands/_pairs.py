@@ -93,7 +93,6 @@ class PairsOptions:
     limit: int | None = option(None, OUTPUT, "N", "Stop after the first N pairs.", min=0)
     sample: int | None = option(None, OUTPUT, "N", "Draw N pairs at random.", min=0)
     seed: int = option(0, OUTPUT, "S", "Random seed of --sample.", min=0)
-    engine: shared.Engine = shared.ENGINE()
     memory_limit: str | None = option(
         *(None, LARGE, "SIZE"),
         "Memory for the search, such as '500 MB'; by default 4 GB, or half of the free memory if that is less.",
@@ -122,10 +121,7 @@ class PairsOptions:
 
     def search_settings(self) -> dict[str, Any]:
         """The settings that go into the record."""
-        return {
-            **{"count": self.count, "limit": self.limit, "sample": self.sample, "seed": self.seed},
-            "engine": self.engine,
-        }
+        return {"count": self.count, "limit": self.limit, "sample": self.sample, "seed": self.seed}
 
 
 @takes(columns=ColumnOptions, source=TableFile, options=PairsOptions)
@@ -181,19 +177,20 @@ def search(
     options: PairsOptions,
 ) -> Findings:
     """Count, sample or list the pairs of a table; listed and sampled ones are written."""
-    how: dict[str, Any] = {"engine": options.engine, "memory_limit": options.memory_limit}
     if options.count:
         with working(console, "Counting"):
-            return findings_of(count_pairs(table, rule, **how), table)
+            return findings_of(count_pairs(table, rule, memory_limit=options.memory_limit), table)
     tally = FindingsTally(table, rule)
     if options.sample is not None:
         with working(console, "Sampling"):
-            sampled = sample_pairs(table, rule, n=options.sample, random_state=options.seed, **how)
+            sampled = sample_pairs(
+                table, rule, n=options.sample, random_state=options.seed, memory_limit=options.memory_limit
+            )
         tally.add(sampled)
         write(sampled)
         return tally.findings(sampled.n_total)
     n_found = 0
-    for found in _follow(console, iter_pairs(table, rule, **how), len(table)):
+    for found in _follow(console, iter_pairs(table, rule, memory_limit=options.memory_limit), len(table)):
         room = len(found) if options.limit is None else options.limit - n_found
         pairs = replace(found, left=found.left[:room], right=found.right[:room])
         tally.add(pairs)
@@ -208,7 +205,6 @@ def search_into_folder(
     console: Console, table: CodedTable, rule: Comparability, folder: Path, options: PairsOptions
 ) -> Findings:
     """Write all pairs that a folder does not have yet, and sum up what is in it."""
-    how: dict[str, Any] = {"engine": options.engine, "memory_limit": options.memory_limit}
     leave_behind(f"repeat the same command to resume '{folder}'")
     with progress_bar(console) as progress:
         task = progress.add_task("Searching", total=len(table))
@@ -217,7 +213,7 @@ def search_into_folder(
             written = f"{so_far['n_pairs']:,} pairs written"
             progress.update(task, completed=so_far["n_rows_done"], description=written)
 
-        n_pairs = write_pairs(table, rule, folder, progress=show, **how)
+        n_pairs = write_pairs(table, rule, folder, progress=show, memory_limit=options.memory_limit)
     leave_behind(f"'{folder}' was written")
     tally = FindingsTally(table, rule)
     for pairs in _follow(console, read_pairs(folder, table, rule), len(table)):

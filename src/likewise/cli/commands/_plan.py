@@ -81,7 +81,7 @@ def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, option
 
 def _refuse_unsealed(asked: AuditOptions) -> None:
     """Refuse options of how pairs are searched for, which change no pair."""
-    unused = {"--engine": asked.engine != "auto", "--memory-limit": asked.memory_limit, "--pairs": asked.pairs}
+    unused = {"--memory-limit": asked.memory_limit, "--pairs": asked.pairs}
     for name, is_given in unused.items():
         if is_given:
             raise typer.BadParameter("it is no part of a plan; give it to likewise audit.", param_hint=name)

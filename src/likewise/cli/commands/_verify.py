@@ -95,7 +95,7 @@ def verify(options: VerifyOptions) -> int:
             raise
         reason = str(error).rstrip(".")
         raise LikewiseError(f"'{options.record}' cannot be recomputed: {reason}.") from error
-    compared = compare(plain, new.to_dict(), {*_machine_dependent(old), *_unfinished_notes(old, new)})
+    compared = compare(plain, new.to_dict(), {*_machine_dependent(old)})
     for note in _other_versions(old, new):
         console.print(one_line(note), soft_wrap=True)
     _report(compared)
@@ -247,21 +247,8 @@ def _leaves(value: Any, apart: frozenset[str], path: str = "") -> Iterator[Leaf]
 
 
 def _machine_dependent(old: AuditRecord) -> tuple[str, ...]:
-    """Name what may differ between machines: checksums of a model's scores, and of a table in Spark's partitions."""
-    of_model = ("data.scores_checksum", "data.scores") if old.data.model is not None else ()
-    return (*of_model, *(("data.table_checksum", "weights.checksum") if _is_of_spark(old) else ()))
-
-
-def _unfinished_notes(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
-    """Name notes of too few pairs that are shorter on Spark, which cannot count what each column costs."""
-    if _is_of_spark(old):
-        for position, (one, other) in enumerate(zip(old.notes, new.notes, strict=False)):
-            if one.kind == other.kind == "few_pairs" and other.text.startswith(one.text):
-                yield f"notes[{position}]"
-
-
-def _is_of_spark(old: AuditRecord) -> bool:
-    return old.command is not None and old.command.engine == "spark"
+    """Name what may differ between machines: checksums of a model's scores."""
+    return () if old.data.model is None else ("data.scores_checksum", "data.scores")
 
 
 def _agree(one: Any, other: Any) -> bool:

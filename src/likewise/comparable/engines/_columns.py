@@ -348,12 +348,6 @@ def cut_cells(lowest: Any, highest: Any) -> Any:
     return cells
 
 
-def spread_of(counts: NDArray[np.int64]) -> float:
-    """Entropy of a column, from how often each of its values occurs."""
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares * np.log(shares)).sum())
-
-
 def balance_blocks(spreads: Sequence[float], n_blocks: int) -> list[int]:
     """Assign columns to blocks of about equal total entropy; return the block of each column."""
     thinnest, block_of = [(0, 0.0, block) for block in range(n_blocks)], [0] * len(spreads)

@@ -154,9 +154,6 @@ class Engine(ABC):
         """Draw pairs without counting all: the pairs, about how many there are, and its standard error; else None."""
         return None
 
-    def check_memory(self) -> None:  # noqa: B027  # most need no check
-        """Raise now, rather than at the first question, if the memory allowed is too little."""
-
 
 def join_chunks(chunks: list[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
     """Put chunks of pairs together, emptying the list: the pairs may take most of the memory there is."""

@@ -59,6 +59,8 @@ class MemoryEngine(Engine):
         super().__init__(problem)
         self._allowed = allowed
         self._within = problem.n_right is None
+        # equal rows as one, where that at least halves the table
+        self._search = PairSearch(problem, pack(problem, at_once=self._ranked_at_once), allowed)
 
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
         if self._groups is not None:
@@ -73,14 +75,12 @@ class MemoryEngine(Engine):
                 at = stop
             return
         wanted = np.arange(self._problem.n_left, dtype=np.int32) if rows is None else rows.astype(np.int32)
-        yield from self._stream(self._ungrouped, wanted)
+        yield from self._stream(self._by_row(), wanted)
 
     def visit(self, start: StartVisit[Found]) -> Iterator[tuple[float, Found]]:
         if self._groups is not None:
             return super().visit(start)
-        search = self._ungrouped
-        for name in ("_search", "_ungrouped"):  # what is asked later has to be searched anew
-            self.__dict__.pop(name, None)
+        search = self._by_row()
         return search.visit(start(search.packed.rows))
 
     def listing(self, most: int) -> tuple[Rows, Rows] | None:
@@ -89,7 +89,7 @@ class MemoryEngine(Engine):
             prepared = self._prepare(self._groups)
             most = min(most, max(self._search.budget.kept, self._search.budget.listed))
             return None if prepared[1].sum() > most else _write_pairs(self._groups, *prepared)
-        search = self._ungrouped
+        search = self._by_row()
         if self._within:
             parts, is_all = take_parts(search.pairs(), min(most, search.budget.listed))
             if is_all:
@@ -112,18 +112,16 @@ class MemoryEngine(Engine):
         if self._groups is not None:
             degrees[:] = count_partners(self._groups)
         elif self._within:
-            for left, _ in self._ungrouped.pairs():
+            for left, _ in self._by_row().pairs():
                 add_counts(degrees, left)
         else:
-            degrees += self._ungrouped.count_partners(self._ungrouped.packed.left_node_of)
+            search = self._by_row()
+            degrees += search.count_partners(search.packed.left_node_of)
         return degrees
 
     def draw(self, n: int, random: np.random.Generator) -> Drawn | None:
         """Draw ``n`` different pairs without counting them; None, if there are too few for that to be quicker."""
-        drawn = draw_pairs(self._ungrouped, n, random)
-        if drawn is None and self._ungrouped is not self.__dict__.get("_search"):
-            del self._ungrouped  # what comes next may merge equal rows again
-        return drawn
+        return draw_pairs(self._by_row(), n, random)
 
     def counts(self) -> NDArray[np.int64]:
         problem = self._problem
@@ -134,38 +132,13 @@ class MemoryEngine(Engine):
         where = np.argwhere(tally)
         return np.column_stack([where, tally[tuple(where.T)]])
 
-    def groups(self, most: int) -> tuple[NDArray[np.int32], tuple[Rows, Rows] | None]:
-        """Merge equal rows within one table: each row's group, by its first row, and the pairs of groups in order.
-
-        A group is paired with itself where equal rows are comparable; no pairs but None, if there are over ``most``.
-        """
-        group_of, firsts, packed = pack_distinct(self._problem, self._ranked_at_once)
-        search = PairSearch(firsts, packed, self._allowed)
-        parts, is_all = take_parts(search.pairs(), min(most, max(search.budget.listed, 0)))
-        if not is_all:
-            return group_of, None
-        if search.rule.sensitive == NONE:
-            repeated = np.flatnonzero(np.bincount(group_of, minlength=firsts.n_rows) > 1).astype(np.int32)
-            parts.append((repeated, repeated))
-        return group_of, order_pairs(parts, firsts.n_rows)
-
-    def check_memory(self) -> None:
-        """Make the search, which refuses too little memory."""
-        _ = self._search
-
-    @cached_property
-    def _search(self) -> PairSearch:
-        """Search equal rows as one, where that at least halves the table."""
-        return PairSearch(self._problem, pack(self._problem, at_once=self._ranked_at_once), self._allowed)
-
-    @cached_property
-    def _ungrouped(self) -> PairSearch:
-        """Search every row by itself."""
-        if not self._search.packed.is_grouped:
-            return self._search
-        del self._search  # not both at a time
-        packed = pack(self._problem, group_below=0, at_once=self._ranked_at_once)
-        return PairSearch(self._problem, packed, self._allowed)
+    def _by_row(self) -> PairSearch:
+        """Search every row by itself from now on."""
+        if self._search.packed.is_grouped:
+            del self._search  # not both at a time
+            packed = pack(self._problem, group_below=0, at_once=self._ranked_at_once)
+            self._search = PairSearch(self._problem, packed, self._allowed)
+        return self._search
 
     @cached_property
     def _groups(self) -> Groups | None:
@@ -205,6 +178,22 @@ class MemoryEngine(Engine):
         degrees = count_partners(groups) if lists is None else lists[2]
         wanted = np.arange(len(degrees), dtype=np.int32) if rows is None else rows.astype(np.int32)
         return wanted, degrees[wanted], lists
+
+
+def find_groups(problem: Problem, allowed: int, most: int) -> tuple[NDArray[np.int32], tuple[Rows, Rows] | None]:
+    """Merge equal rows within one table: each row's group, by its first row, and the pairs of groups in order.
+
+    A group is paired with itself where equal rows are comparable; no pairs but None, if there are over ``most``.
+    """
+    group_of, firsts, packed = pack_distinct(problem, check_packing(problem, allowed))
+    search = PairSearch(firsts, packed, allowed)
+    parts, is_all = take_parts(search.pairs(), min(most, max(search.budget.listed, 0)))
+    if not is_all:
+        return group_of, None
+    if search.rule.sensitive == NONE:
+        repeated = np.flatnonzero(np.bincount(group_of, minlength=firsts.n_rows) > 1).astype(np.int32)
+        parts.append((repeated, repeated))
+    return group_of, order_pairs(parts, firsts.n_rows)
 
 
 def _write_pairs(

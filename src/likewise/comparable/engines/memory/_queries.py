@@ -146,8 +146,7 @@ def check_packing(problem: Problem, allowed: int) -> int:
 def _refuse(problem: Problem, needed: int, allowed: int) -> NoReturn:
     raise TooManyPairs(
         f"A search among {problem.n_rows:,} rows in memory takes {needed / 1e9:,.2g} GB or more, beyond the "
-        f"{allowed / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')}, or choose "
-        f"{parameter('engine', 'duckdb')}, which may need less.",
+        f"{allowed / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')}.",
         needed,
     )
 

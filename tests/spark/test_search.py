@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +15,13 @@ import pytest
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, mine_pairs
-from likewise.comparable import count_spark_pairs, spark_pairs
 from likewise.comparable._internal import SHIFT_TOLERANCE
-from likewise.comparable.engines.spark import _engine
-from likewise.exceptions import RuleError, SchemaError
+from likewise.exceptions import SparkError
 from likewise.schema._internal import MISSING_VALUE, Unit, stack_tables
+from likewise.spark import _search
+from likewise.spark._frames import use_this_python
+from likewise.spark._query import PairQuery
+from likewise.spark._search import count_pairs, find_pairs
 
 pytestmark = pytest.mark.spark
 
@@ -56,14 +59,6 @@ def expected_pairs(table: CodedTable, rule: Comparability) -> list[list[int]]:
     near = rule.holds(table[left], table[right])
     pairs: list[list[int]] = np.column_stack([left[near], right[near]]).tolist()
     return pairs
-
-
-def expected_counts(table: CodedTable, pairs: list[list[int]]) -> list[list[int]]:
-    tally: Counter[tuple[int, ...]] = Counter()
-    for left, right in pairs:
-        codes = sorted((tuple(table.sensitive[left].tolist()), tuple(table.sensitive[right].tolist())))
-        tally[int(table.labels[left]), *codes[0], *codes[1]] += 1
-    return sorted([*key, n] for key, n in tally.items())
 
 
 def random_question(number: int) -> tuple[list[CodedTable], Comparability]:
@@ -121,9 +116,9 @@ def test_pairs_are_those_of_the_definition_on_many_tables(spark: Any, number: in
     assert np.column_stack([(pairs := mine_pairs(stacked, rule)).left, pairs.right]).tolist() == expected
     frame, sample = to_frame(spark, stacked), stacked[::3]
     assert expected
-    assert found(spark_pairs(frame, rule, sample, carry=["score"])) == expected
+    assert found(find_pairs(frame, rule, sample, carry=["score"])) == expected
     if number % 4 == 1:  # the three ways of differing are among these
-        assert count_spark_pairs(frame, rule, sample).tolist() == expected_counts(stacked, expected)
+        assert count_pairs(frame, rule, sample) == len(expected)
 
 
 def test_many_wide_columns_and_values_of_any_size_are_no_obstacle(spark: Any) -> None:
@@ -138,7 +133,7 @@ def test_many_wide_columns_and_values_of_any_size_are_no_obstacle(spark: Any) ->
     rule = Comparability(max_discrete_changes=3, max_continuous_shift=[1.0, 0.0])
     expected = expected_pairs(table, rule)
     assert len(expected) > 50
-    assert found(spark_pairs(to_frame(spark, table), rule, table)) == expected
+    assert found(find_pairs(to_frame(spark, table), rule, table)) == expected
 
 
 def test_ties_at_the_limit_are_decided_as_the_definition_does(spark: Any) -> None:
@@ -151,7 +146,7 @@ def test_ties_at_the_limit_are_decided_as_the_definition_does(spark: Any) -> Non
     table = CodedTable(sensitive=np.arange(150)[:, None] % 3, continuous=values)
     expected = expected_pairs(table, rule)
     assert len(expected) > 50
-    assert found(spark_pairs(to_frame(spark, table), rule, table[:40])) == expected
+    assert found(find_pairs(to_frame(spark, table), rule, table[:40])) == expected
 
 
 @pytest.mark.parametrize("n_repeated", sized((1,), (1, 3)))
@@ -176,12 +171,11 @@ def test_limits_in_units_and_ratios_are_those_of_the_definition(spark: Any, n_re
     assert len(expected) > 100
     assert any(amounts[left] < 0 for left, _ in expected)
     frame = to_frame(spark, table)
-    assert found(spark_pairs(frame, rule, table[::3], carry=["score"])) == expected
+    assert found(find_pairs(frame, rule, table[::3], carry=["score"])) == expected
     assert rows_of(mine_pairs(table, rule)) == expected
     if sized(small=False, full=True):
-        assert rows_of(mine_pairs(table, rule, engine="spark")) == expected
         equal = Comparability(limits={**rule.limits, "amount": "0 %"})
-        assert found(spark_pairs(frame, equal, table)) == expected_pairs(table, equal)
+        assert found(find_pairs(frame, equal, table)) == expected_pairs(table, equal)
 
 
 def rows_of(pairs: Any) -> list[list[int]]:
@@ -197,18 +191,18 @@ def test_codes_that_the_sample_lacks_are_no_obstacle(spark: Any) -> None:
     table = table[np.lexsort(table.discrete.T)]
     rule = Comparability(max_discrete_changes=2, sensitive_differs="all")
     expected, sample = expected_pairs(table, rule), table[np.zeros(5, int)]
-    assert found(spark_pairs(to_frame(spark, table), rule, sample)) == expected
-    assert count_spark_pairs(to_frame(spark, table), rule, sample).tolist() == expected_counts(table, expected)
+    assert found(find_pairs(to_frame(spark, table), rule, sample)) == expected
+    assert count_pairs(to_frame(spark, table), rule, sample) == len(expected)
 
 
 def test_a_frame_without_pairs_gives_an_empty_one_with_the_same_columns(spark: Any) -> None:
     table = CodedTable(sensitive=[[0, 1], [1, 1]], labels=[0, 1])
     frame = to_frame(spark, table)
     for some in (frame.where("row < 0"), frame)[: sized(1, 2)]:
-        pairs = spark_pairs(some, Comparability(), table, carry=["score"])
+        pairs = find_pairs(some, Comparability(), table, carry=["score"])
         assert pairs.columns == ["left_row", "right_row", "label", "left_score", "right_score"]
         assert pairs.count() == 0
-        assert count_spark_pairs(some, Comparability(), table).shape == (0, 6)
+        assert count_pairs(some, Comparability(), table) == 0
 
 
 @contextmanager
@@ -248,37 +242,43 @@ def test_a_hot_key_is_shared_out_and_the_pairs_stay_the_same(
     table = CodedTable(sensitive=np.arange(n_rows)[:, None] % n_distinct, matched=town)
     rule, frame = Comparability(), to_frame(spark, table)
     with shuffled(spark):
-        pairs, share = found_with_largest_share(spark_pairs(frame, rule, table[::2]))
+        pairs, share = found_with_largest_share(find_pairs(frame, rule, table[::2]))
         assert share > 0.9
-        monkeypatch.setattr(_engine, "LEAST_WORK", 100)
-        monkeypatch.setattr(_engine, "MOST_MEMBERS", 5)
-        salted, share = found_with_largest_share(spark_pairs(frame, rule, table[::2], carry=["score"]))
+        monkeypatch.setattr(_search, "LEAST_WORK", 100)
+        monkeypatch.setattr(_search, "MOST_MEMBERS", 5)
+        salted, share = found_with_largest_share(find_pairs(frame, rule, table[::2], carry=["score"]))
         assert salted == pairs == expected_pairs(table, rule)
         assert share < 0.35
         if sized(small=False, full=True):
-            assert count_spark_pairs(frame, rule, table[::2])[:, -1].sum() == len(pairs)
+            assert count_pairs(frame, rule, table[::2]) == len(pairs)
 
 
-def test_frames_that_are_not_coded_are_refused(spark: Any) -> None:
-    table = CodedTable(sensitive=[[0], [1]], continuous=[[0.5], [0.6]], labels=[0, 0])
-    frame, rule = to_frame(spark, table), Comparability()
-    with pytest.raises(SchemaError, match=r"no columns \['continuous_0'\]"):
-        spark_pairs(frame.drop("continuous_0"), rule, table)
-    with pytest.raises(SchemaError, match="'continuous_0' of the coded frame is of type string"):
-        spark_pairs(frame.selectExpr("row", "label", "sensitive_0", "'a' AS continuous_0"), rule, table)
-    with pytest.raises(SchemaError, match="null in 1 rows"):
-        spark_pairs(frame.selectExpr("row", "label", "nullif(sensitive_0, 1) sensitive_0", "continuous_0"), rule, table)
-    with pytest.raises(SchemaError, match="'continuous_0' of the coded frame is NaN or infinite"):
-        spark_pairs(frame.selectExpr("row", "label", "sensitive_0", "double('NaN') continuous_0"), rule, table)
-    with pytest.raises(SchemaError, match="'row' of the coded frame goes down to -1; number rows from 0 on"):
-        spark_pairs(frame.withColumn("row", frame.row - 1), rule, table)
-    with pytest.raises(SchemaError, match="sample has no rows, the coded frame 2"):
-        count_spark_pairs(frame, rule, table[:0])
-    with pytest.raises(SchemaError, match="name each column once"):
-        spark_pairs(frame, rule, table, carry=["score", "score"])
-    with pytest.raises(SchemaError, match="sequence of column names"):
-        spark_pairs(frame, rule, table, carry="score")
-    with pytest.raises(SchemaError, match="some of the rows as a CodedTable"):
-        spark_pairs(frame, rule, frame)
-    with pytest.raises(RuleError, match="give a Comparability"):
-        spark_pairs(frame, 0.1, table)  # type: ignore[arg-type]
+def test_a_failing_query_is_told_in_a_sentence(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = CodedTable(sensitive=[[0], [1]], labels=[0, 0])
+    monkeypatch.setattr(PairQuery, "count", lambda query: "SELECT word_7 FROM people")
+    with pytest.raises(SparkError, match=r"Spark failed while counting pairs: .*word_") as caught:
+        count_pairs(to_frame(spark, table), Comparability(), table)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("master", "variable", "setting", "expected"),
+    [
+        ("local[2]", None, None, sys.executable),
+        ("local[2]", None, "/opt/python", "/opt/python"),
+        ("local[2]", "/opt/python", None, "python3"),  # which Spark has seen to itself
+        ("spark://elsewhere:7077", None, None, "python3"),  # another machine may not have this one
+    ],
+)
+def test_executors_here_run_this_python_where_nobody_chose_one(
+    monkeypatch: pytest.MonkeyPatch, master: str, variable: str | None, setting: str | None, expected: str
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("PYSPARK_PYTHON", variable)
+    context = SimpleNamespace(master=master, pythonExec="python3")
+    conf = {} if setting is None else {"spark.pyspark.python": setting}
+    session: Any = SimpleNamespace(sparkContext=context, conf=conf)
+    use_this_python(session)
+    assert context.pythonExec == expected
+    use_this_python(cast(Any, SimpleNamespace(conf=conf)))  # Spark Connect has no context

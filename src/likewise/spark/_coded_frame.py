@@ -6,16 +6,19 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import isfinite, log, prod
+from math import log, prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._codes import number_codes
-from likewise.comparable._limits import Nearness
-from likewise.comparable._rule import Comparability, SensitiveDiffers
-from likewise.comparable.engines.sql._joins import (
+from likewise.comparable import Comparability
+from likewise.comparable._internal import Nearness, SensitiveDiffers
+from likewise.exceptions import SchemaError
+from likewise.schema import CodedTable
+from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
+from likewise.spark._joins import (
     COLLAPSED_BELOW,
     LARGEST_WORD,
     Conditions,
@@ -26,19 +29,14 @@ from likewise.comparable.engines.sql._joins import (
     place_codes,
     plan_joins,
 )
-from likewise.comparable.engines.sql._query import (
+from likewise.spark._query import (
     HOT_MEMBERS,
     LEFT_MEMBERS,
-    LEFT_PEOPLE,
+    PEOPLE,
     RIGHT_MEMBERS,
-    RIGHT_PEOPLE,
-    Block,
     QueryShape,
     write_number,
 )
-from likewise.exceptions import SchemaError
-from likewise.schema import CodedTable
-from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -115,18 +113,6 @@ class Census:
         return {name for name, (least, most) in self.spans.items() if least != most}
 
 
-def check_columns(coded: DataFrame, columns: RuleColumns, carry: Sequence[str]) -> None:
-    """Refuse a frame that lacks columns, or has other things in them than codes and numbers."""
-    types = dict(coded.dtypes)
-    missing = [name for name in dict.fromkeys(("row", *columns.all, *carry)) if name not in types]
-    if missing:
-        raise SchemaError(f"The coded frame has no columns {missing}; its columns are {list(types)}.")
-    for name in ("row", *columns.all):
-        allowed = ("double",) if name.startswith("continuous_") else WHOLE_NUMBERS
-        if types[name] not in allowed:
-            raise SchemaError(f"Column '{name}' of the coded frame is of type {types[name]}; make it {allowed[-1]}.")
-
-
 def mark_missing(coded: DataFrame, columns: RuleColumns) -> tuple[DataFrame, RuleColumns]:
     """Add whether near values are missing as columns that have to be equal: missing is near missing only."""
     flags = [f"CAST(coalesce({n} = {_missing_code(n)!r}, false) AS INT) AS {MISSING}{n}" for n in columns.near]
@@ -173,34 +159,17 @@ def take_census(coded: DataFrame, columns: RuleColumns) -> Census:
     from pyspark.sql import functions as sql
 
     names = columns.all
-    asked = [sql.count("*").alias("n"), sql.count("row").alias("n_row"), sql.min("row").alias("first_row")]
+    asked = [sql.count("*").alias("n"), sql.approx_count_distinct(sql.xxhash64(*names)).alias("n_groups")]
     for i, name in enumerate(names):
         asked += [each(name).alias(f"{key}_{i}") for key, each in (("least", sql.min), ("most", sql.max))]
-        asked.append(sql.count(name).alias(f"n_{i}"))
-    asked.append(sql.approx_count_distinct(sql.xxhash64(*names)).alias("n_groups"))
     found = coded.agg(*asked).collect()[0]
-    for i, name in enumerate(("row", *names), -1):
-        n_without = found["n"] - found["n_row" if i < 0 else f"n_{i}"]
-        if n_without:
-            raise SchemaError(f"Column '{name}' of the coded frame is null in {n_without:,} rows. Code them first.")
-    if not found["n"]:
-        return Census(0, 0, {})
-    if found["first_row"] < 0:
-        raise SchemaError(
-            f"Column 'row' of the coded frame goes down to {found['first_row']:,}; number rows from 0 on."
-        )
-    spans = {name: (found[f"least_{i}"], found[f"most_{i}"]) for i, name in enumerate(names)}
-    for name, span in spans.items():
-        if not all(map(isfinite, span)):
-            raise SchemaError(f"Column '{name}' of the coded frame is NaN or infinite. Put finite numbers there first.")
+    spans = {name: (found[f"least_{i}"], found[f"most_{i}"]) for i, name in enumerate(names)} if found["n"] else {}
     return Census(found["n"], min(found["n_groups"], found["n"]), spans)
 
 
-MOST_JOINS: Final = 24  # each is several stages of a Spark job
 MOST_CELLS: Final = 2**40  # on either side of zero; what lies further out shares the last one
 HAIR: Final = 1e-3  # by which a cell is wider than the limit: more than a quotient below MOST_CELLS is rounded
 FEW_CELLS: Final = 2**20  # of a column whose values have to be equal
-BEYOND: Final = 2**62  # more than any row
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,29 +251,19 @@ class FramePlan:
         """About how many rows the table of people has."""
         return self.census.n_groups if self.is_collapsed else self.census.n_rows
 
-    def shape(self, *, gives_rows: bool) -> QueryShape:
+    def shape(self) -> QueryShape:
         """Describe the tables that `tables` derives."""
         _, discrete_parts, cell_parts = self._parts()
         return QueryShape(
             n_words=self._n_words(),
-            blocks=tuple(
-                Block(
-                    parts=tuple((f"discrete_{i}", discrete_parts[i]) for i in block),
-                    columns=tuple(f"discrete_{i}" for i in block),
-                )
-                for block in self.joins.blocks
-            ),
+            blocks=tuple(tuple((f"discrete_{i}", discrete_parts[i]) for i in block) for block in self.joins.blocks),
             cell_parts=tuple(cell_parts),
             max_changes=self.columns.max_changes if self.discrete else 0,
             tests=tuple(grid.test for grid in self.grids),
             n_differing={"any": 1, "all": len(self.columns.sensitive), "none": 0}[self.columns.sensitive_differs],
-            is_one_table=True,
             is_collapsed=self.is_collapsed,
-            beyond=BEYOND,
             n_candidates=self.joins.n_candidates,
-            gives_label=gives_rows,
-            is_one_join=True,
-            n_carried=len(self.carry) if gives_rows else 0,
+            n_carried=len(self.carry),
         )
 
     def tables(self, *, has_salted_members: bool = False) -> dict[str, str]:
@@ -314,7 +273,7 @@ class FramePlan:
         if not self.is_collapsed:
             ones = "CAST(1 AS BIGINT) AS n_members, CAST(0 AS BIGINT) AS n_pairs_within"
             everyone = f"SELECT place AS number, {ones}, coded_people.* FROM coded_people"
-            return derived | {LEFT_PEOPLE: everyone, RIGHT_PEOPLE: f"SELECT * FROM {LEFT_PEOPLE}"}
+            return derived | {PEOPLE: everyone}
         same = [*self._words(), *(f"near_{i}" for i in range(len(self.grids))), "combination"]
         alike = ["label", *(f"discrete_{i}" for i in range(len(self.discrete))), *self._differing()]
         n_within = "count(*) * (count(*) - 1) DIV 2 AS n_pairs_within"
@@ -325,19 +284,11 @@ class FramePlan:
             f"(SELECT number, n_salts FROM {HOT_MEMBERS} WHERE salt = 0) AS hot ON hot.number = side.number"
         )
         return derived | {
-            LEFT_PEOPLE: f"SELECT {', '.join(people)} FROM coded_people GROUP BY {', '.join(same)}",
-            RIGHT_PEOPLE: f"SELECT * FROM {LEFT_PEOPLE}",
+            PEOPLE: f"SELECT {', '.join(people)} FROM coded_people GROUP BY {', '.join(same)}",
             LEFT_MEMBERS: f"SELECT min(place) OVER (PARTITION BY {', '.join(same)}) AS number, "
             f"{', '.join(['place', *carried])} FROM coded_people",
             RIGHT_MEMBERS: salted if has_salted_members else f"SELECT * FROM {LEFT_MEMBERS}",
         }
-
-    def combinations(self, numbers: Ints) -> Ints:
-        """Return the sensitive codes of numbered combinations, a row each."""
-        codes = np.empty((len(numbers), len(self.columns.sensitive)), np.int64)
-        for i, radix in enumerate(self._sensitive_radices()):
-            codes[:, i], numbers = numbers // radix + self._least(self.columns.sensitive[i]), numbers % radix
-        return codes
 
     def _coded(self) -> list[str]:
         """Write what a row of people has, but for its number."""
@@ -388,7 +339,7 @@ class FramePlan:
         return [f"word_{i}" for i in range(self._n_words())]
 
     def _differing(self) -> list[str]:
-        return [f"differing_{i}" for i in range(self.shape(gives_rows=False).n_differing)]
+        return [f"differing_{i}" for i in range(self.shape().n_differing)]
 
     def _sensitive_radices(self) -> list[int]:
         sizes = [self._size(name) for name in self.columns.sensitive]
@@ -416,16 +367,11 @@ def _plan_on(
         key=fold([zeros, *(columns.take(sample, name) for name in key)]),
         discrete=tuple(number_codes(columns.take(sample, name))[1] for name in discrete),
         max_changes=columns.max_changes if discrete else 0,
-        near=tuple(values),
-        tests=tuple(grid.test for grid in grids),
         cells=tuple(grid.near_codes(column) for grid, column in zip(grids, values, strict=True)),
-        differing=(),
     )
     if is_collapsed:  # then the groups meet, each one once
         ranks = [number_codes(np.unique(column, return_inverse=True)[1])[1] for column in values]
         sensitive = [columns.take(sample, name) for name in columns.sensitive]
         group_of = fold([conditions.key, *conditions.discrete, *ranks, *sensitive])
         conditions = conditions.take(np.unique(group_of, return_index=True)[1])
-    weights = np.ones(len(conditions.key), np.int64)
-    n_groups = max(census.n_groups if is_collapsed else census.n_rows, len(weights))
-    return plan_joins(conditions, weights, is_directed=False, n_groups=n_groups, most_joins=MOST_JOINS)
+    return plan_joins(conditions, max(census.n_groups if is_collapsed else census.n_rows, len(conditions.key)))

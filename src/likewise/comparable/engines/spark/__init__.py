@@ -1,1 +1,0 @@
-"""The Spark engine, and queries over people who are in Spark already."""

@@ -1,1 +1,0 @@
-"""Engines that run SQL joins: DuckDB, and the queries that Spark shares with it."""
