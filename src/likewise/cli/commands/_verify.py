@@ -95,7 +95,7 @@ def verify(options: VerifyOptions) -> int:
             raise
         reason = str(error).rstrip(".")
         raise LikewiseError(f"'{options.record}' cannot be recomputed: {reason}.") from error
-    compared = compare(plain, new.to_dict(), {*_machine_dependent(old)})
+    compared = compare(plain, new.to_dict(), _machine_dependent(old))
     for note in _other_versions(old, new):
         console.print(one_line(note), soft_wrap=True)
     _report(compared)
