@@ -44,7 +44,7 @@ WANTED: Final = (10_000, 100_000, 1_000_000)
 N_MOVES: Final = 40
 N_AUDITS: Final = 3
 MOST_MS: Final = 200
-LIBRARIES: Final = ("numpy", "numba", "pandas", "pyarrow", "starlette", "uvicorn")
+LIBRARIES: Final = ("numpy", "numba", "pandas", "pyarrow")
 
 INTRODUCTION: Final = """# The explorer: how long a move takes
 
@@ -119,7 +119,7 @@ def serve_people(pipe: Connection) -> None:
         "end": [reach.end.changes, reach.end.shift],
     }
     served = {"opens_browser": False, "announce": lambda address: pipe.send({"address": address, **told})}
-    threading.Thread(target=_serve_quietly, args=(serve, explorer, served), daemon=True).start()
+    threading.Thread(target=serve, args=(explorer,), kwargs=served, daemon=True).start()
     anew = []
     for changes, shift in pipe.recv():
         times = []
@@ -132,19 +132,6 @@ def serve_people(pipe: Connection) -> None:
         wall, cpu = (min(one[place] for one in times) for place in (0, 1))
         anew.append({"audit_s": round(wall, 3), "audit_cpu_s": round(cpu, 3), "agrees": bool(same)})
     pipe.send(anew)
-
-
-def _serve_quietly(serve: Any, explorer: Any, served: dict[str, Any]) -> None:
-    import uvicorn
-
-    uvicorn.Server.capture_signals = _no_signals  # type: ignore[method-assign]  # it is not the main thread here
-    serve(explorer, **served)
-
-
-def _no_signals(server: Any) -> Any:
-    from contextlib import nullcontext
-
-    return nullcontext()
 
 
 class Asker:

@@ -57,7 +57,7 @@ SEAMS: dict[str, str] = {}
 ROOT_FILES = {path.name for path in FILES if path.parent == PACKAGE}
 
 HEAVY = (
-    *("torch", "pyspark", "matplotlib", "jinja2", "starlette", "uvicorn"),
+    *("torch", "pyspark", "matplotlib", "jinja2"),
     *("pandas", "polars", "pyarrow", "sklearn", "numba", "typer"),
 )
 parse = cache(ast.parse)  # every check reads all files

@@ -24,7 +24,7 @@ import likewise
 
 ROOT = Path(__file__).parents[1]
 AUDIT = ["audit", "people.csv", "--label", "hired", "--sensitive", "sex", "--scores", "p", "--out", "audit", "--quiet"]
-OPTIONAL = ("matplotlib", "onnxruntime", "pandas", "polars", "pyspark", "starlette", "torch")
+OPTIONAL = ("matplotlib", "onnxruntime", "pandas", "polars", "pyspark", "torch")
 
 
 def run(*command: str | Path, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:

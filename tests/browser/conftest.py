@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import shutil
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, Dialog, Page, Request, expect, sync_playwright
+from tests.explore.asking import Served, start_page
 
 from likewise import Policy, audit, load_dataset
 from likewise.auditing import Audit, Verdict
-from likewise.explore import Explorer, build_app
+from likewise.explore import Explorer
 
 Open = Callable[..., Page]
 Look = Callable[[Path | str], Page]
@@ -202,39 +197,7 @@ def audit_lender(loans: Any, gap: float) -> Audit:
     return audit(np.clip(scores, 0, 1), people.X, people.y, roles=schema, rule=loans.rule, **how)
 
 
-@dataclass(frozen=True)
-class Served:
-    """An explorer that answers at an address of this machine."""
-
-    explorer: Explorer
-    port: int
-    token: str
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/{self.token}/"
-
-
 @pytest.fixture(scope="session")
-def serve_explorer() -> Iterator[Callable[[Explorer], Served]]:
-    """Serve explorers on free ports, each from a thread of its own, until all tests are over."""
-    servers: list[tuple[uvicorn.Server, threading.Thread]] = []
-
-    def start(explorer: Explorer) -> Served:
-        listening = socket.create_server(("127.0.0.1", 0))
-        served = Served(explorer, listening.getsockname()[1], secrets.token_urlsafe(24))
-        app = build_app(explorer, token=served.token, port=served.port)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", ws="none")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        servers.append((server, thread))
-        while not server.started:
-            time.sleep(0.01)
-        return served
-
-    yield start
-    for server, _ in servers:
-        server.should_exit = server.force_exit = True
-    for _, thread in servers:
-        thread.join(timeout=10)
+def serve_explorer() -> Callable[[Explorer], Served]:
+    """Serve explorers on free ports, each from a thread of its own."""
+    return start_page

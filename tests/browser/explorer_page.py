@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Look, Open, Served
+from tests.browser.conftest import Look, Open
 from tests.browser.looking import squeeze
+from tests.explore.asking import Served
 
 COUNT_QUESTIONS = """() => {
     if (window.underWay !== undefined) return;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -116,12 +115,20 @@ def test_the_explorer_starts_saves_a_rule_that_audits_alike_and_ends_with_ctrl_c
     with page.expect_download() as saved:
         page.locator("#export-toml").click()
     shutil.copy(saved.value.path(), folder / "policy.toml")
-    written = (folder / "policy.toml").read_text(encoding="utf-8")
-    told = re.search(r"^# +likewise (audit .*)$", written, re.MULTILINE)
-    assert told is not None
-    places = {"DATA": str(people), people.name: str(people), "policy.toml": str(folder / "policy.toml")}
-    words = [places.get(word, word) for word in shlex.split(told.group(1))]
-    run(*words, "--resamples", "60", "--out", folder / "again", "--quiet")
+    saved_as = ("--rule", folder / "policy.toml", "--policy", folder / "policy.toml", "--out", folder / "again")
+    run("audit", people, *COLUMNS, "--ignore", "fairer", *saved_as, "--resamples", "60", "--quiet")
+        "audit",
+        people,
+        *COLUMNS,
+        "--ignore",
+        "fairer",
+        *saved_as,
+        "--resamples",
+        "60",
+        "--out",
+        folder / "again",
+        "--quiet",
+    )
     record = json.loads((folder / "again" / "audit.json").read_text(encoding="utf-8"))
     assert f"{record['pairs']['n']:,}" == n_pairs
     assert record["verdict"]["outcome"] == "pass"

@@ -17,7 +17,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from tests.browser.conftest import WIDTHS, Look, Open, Served
+from tests.browser.conftest import WIDTHS, Look, Open
 from tests.browser.explorer_page import (
     COUNT_QUESTIONS,
     figures,
@@ -34,6 +34,7 @@ from tests.browser.explorer_page import (
     start_again,
 )
 from tests.browser.looking import find_faults, scrolls_sideways, squeeze
+from tests.explore.asking import Served
 from tests.sizes import sized
 
 from likewise import Comparability, Policy, attribute_gaps, audit

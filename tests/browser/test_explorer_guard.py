@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,14 +10,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser import hostile
-from tests.browser.conftest import WIDTHS, Open, Served
+from tests.browser.conftest import WIDTHS, Open
 from tests.browser.looking import find_faults, scrolls_sideways
+from tests.explore.asking import Served
 from tests.sizes import some_of
 
 from likewise.explore import Explorer
 from likewise.report._text import isolate, tidy
-
-QUESTION = {"content-type": "application/json"}
 
 
 @pytest.fixture(scope="session")
@@ -28,123 +24,6 @@ def served(serve_explorer: Callable[[Explorer], Served]) -> Served:
     title = "<img class=hacked src=x onerror=window.hacked='title'>\u202e"
     how: dict[str, Any] = {"roles": hostile.ROLES, "rule": hostile.RULE, "positive": hostile.LABELS[1]}
     return serve_explorer(Explorer(hostile.score, hostile.make_people(), title=title, **how))
-
-
-def ask(served: Served, path: str, method: str = "GET", body: Any = None, **headers: str) -> tuple[int, str]:
-    """Send a request as it is written: no client tidies its path or its names."""
-    given = {"host": f"127.0.0.1:{served.port}"} | {name.replace("_", "-"): value for name, value in headers.items()}
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
-    try:
-        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-        content = b"" if body is None else json.dumps(body).encode()
-        for name, value in ({"content-length": str(len(content))} | given).items():
-            connection.putheader(name, value)
-        connection.endheaders(content)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode("utf-8", "replace")
-    finally:
-        connection.close()
-
-
-def test_with_the_token_the_page_and_its_answers_are_there(served: Served) -> None:
-    assert ask(served, f"/{served.token}/")[0] == 200
-    status, answer = ask(served, f"/{served.token}/api/about", "POST", {}, x_likewise_token=served.token, **QUESTION)
-    assert status == 200
-    assert json.loads(answer)["n_rows"] == len(hostile.make_people())
-
-
-WRONG: dict[str, Callable[[str], str]] = {
-    "none": lambda token: "",
-    "shorter": lambda token: token[:-1],
-    "longer": lambda token: f"{token}x",
-    "other case": lambda token: token.swapcase(),
-    "another": lambda token: "x" * len(token),
-    "a space before": lambda token: f"%20{token}",
-    "other letters": lambda token: f"%C3%A9{token}",
-}
-
-
-@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
-def test_without_the_right_token_nothing_is_answered(served: Served, change: Callable[[str], str]) -> None:
-    wrong = change(served.token)
-    for path in ("", "explore.js", "api/about"):
-        status, answer = ask(served, f"/{wrong}/{path}")
-        assert status == 403
-        assert served.token not in answer
-    asked = ask(served, f"/{served.token}/api/look", "POST", {}, x_likewise_token=wrong, **QUESTION)
-    assert asked[0] == 403
-
-
-def test_the_token_in_the_address_alone_asks_nothing(served: Served) -> None:
-    path = f"/{served.token}/api/about"
-    assert ask(served, path, "POST", {}, **QUESTION)[0] == 403
-    assert ask(served, path)[0] == 405
-    assert ask(served, path, "POST", {}, x_likewise_token=served.token, content_type="text/plain")[0] == 415
-
-
-@pytest.mark.parametrize(
-    "host",
-    ["evil.example", "127.0.0.1", "127.0.0.1.evil.example:{port}", "127.0.0.1:1", "[::1]:{port}", "0.0.0.0:{port}", ""],
-)
-def test_another_host_name_is_refused(served: Served, host: str) -> None:
-    assert ask(served, f"/{served.token}/", host=host.format(port=served.port))[0] in (400, 403)
-
-
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1:1", "null", "file://"]
-)
-def test_another_origin_is_refused(served: Served, origin: str) -> None:
-    given = {"origin": origin.format(port=served.port), "x_likewise_token": served.token, **QUESTION}
-    assert ask(served, f"/{served.token}/api/about", "POST", {}, **given)[0] == 403
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["../../etc/passwd", "..%2f..%2fetc/passwd", "%2e%2e/%2e%2e/pyproject.toml", "....//etc/passwd", "/etc/passwd",
-     "explore.js/../../_server.py", "..\\..\\_server.py", "%00", "explore.css%00.py", "api/../../_server.py",
-     "index.html/", "assets/index.html", "api/pairs.csv?file=/etc/passwd", "file:///etc/passwd",
-     "~root/.bashrc", ".git/config"],
-)  # fmt: skip
-def test_no_path_leads_to_a_file(served: Served, path: str) -> None:
-    status, answer = ask(served, f"/{served.token}/{path}")
-    assert status in (400, 403, 404, 405)
-    assert "root:" not in answer
-    assert "import" not in answer
-
-
-@pytest.mark.parametrize(
-    ("what", "question"),
-    [
-        ("look", {}),
-        ("look", {"changes": "1", "shift": 0.1}),
-        ("look", {"changes": 1, "shift": -1}),
-        ("look", {"changes": 1, "shift": 0.1, "size": 10**9}),
-        ("look", {"changes": 1, "shift": 0.1, "sort": "__class__"}),
-        ("look", {"changes": 1, "shift": 0.1, "file": "/etc/passwd"}),
-        ("pair", {"left": -1, "right": 0, "changes": 1, "shift": 0.1}),
-        ("pair", {"left": 10**30, "right": 0, "changes": 1, "shift": 0.1}),
-        ("pair", {"self": 1}),
-        ("what-if", {"left": 0, "right": 1, "side": "middle", "changed": {}}),
-        ("what-if", {"left": 0, "right": 1, "side": "left", "changed": {"__class__": 1}}),
-    ],
-)
-def test_a_question_that_makes_no_sense_is_refused_in_words(
-    served: Served, what: str, question: dict[str, Any]
-) -> None:
-    path = f"/{served.token}/api/{what}"
-    status, answer = ask(served, path, "POST", question, x_likewise_token=served.token, **QUESTION)
-    told = json.loads(answer)
-    assert (status, set(told)) in ((400, {"error"}), (200, {"problem"}))  # trying things out is no failure
-    assert all(told.values())
-    assert "Traceback" not in answer
-
-
-def test_it_listens_on_this_machine_only(served: Served) -> None:
-    names = {one[4][0] for one in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
-    for name in names - {"127.0.0.1"}:
-        with socket.socket() as door:
-            door.settimeout(2)
-            assert door.connect_ex((name, served.port)) != 0
 
 
 @pytest.fixture

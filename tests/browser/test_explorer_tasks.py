@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Open, Served
+from tests.browser.conftest import Open
 from tests.browser.looking import scrolls_sideways
+from tests.explore.asking import Served
 from tests.sizes import some_of
 
 from likewise import Comparability, Roles

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import WIDTHS, Open, Served
+from tests.browser.conftest import WIDTHS, Open
 from tests.browser.looking import find_faults, scrolls_sideways, spread_out, squeeze
+from tests.explore.asking import Served
 from tests.sizes import sized
 
 from likewise import Policy, audit

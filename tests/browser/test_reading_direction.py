@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Open, Served
+from tests.browser.conftest import Open
 from tests.browser.looking import spread_out
+from tests.explore.asking import Served
 
 from likewise import Comparability, Policy, Roles, audit
 from likewise.explore import Explorer

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
 import tomllib
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.explore.conftest import ROLES, RULE, make_people, score_people
+from tests.explore.conftest import ROLES, RULE, RULES, make_people, score_people
 
 from likewise.auditing import Policy, audit
 from likewise.comparable import Comparability
@@ -18,6 +18,7 @@ from likewise.explore import _explorer as module
 from likewise.schema import Roles
 
 AT = {"changes": 1, "shift": 0.1}
+NASTY = 'x"\n[evil]\nmax_gap_mean = 0\x7f\U0001f600'
 HOSTILE = ["=HYPERLINK(1)", "+cmd", "-x", "@cmd", '<b>\n"quoted"', "\u202eright", "plain", "a,b"]
 
 
@@ -44,14 +45,14 @@ def hostile_explorer() -> Explorer:
             "=name\n[x]": HOSTILE * 2,
             "sex": ["=f"] * n + ["m"] * n,
             "age": list(range(n)) * 2,
+            NASTY: ["a"] * 2 * n,
             "y": ["=yes"] * 2 * n,
             "p": [0.25] * n + [0.75] * n,
         }
     )
-    roles = Roles(sensitive="sex", discrete="=name\n[x]", continuous="age", label="y", ignored="p")
-    rule = Comparability(max_continuous_shift={"age": 0.1})
-    options = "DATA --scores 'x\n[evil]\nmax_gap_mean = 0'"
-    return Explorer("p", people, roles=roles, rule=rule, task="binary", positive="=yes", options=options)
+    roles = Roles(sensitive="sex", discrete=["=name\n[x]", NASTY], continuous="age", label="y", ignored="p")
+    rule = Comparability(max_continuous_shift={"age": 0.1}, must_match=(NASTY,))
+    return Explorer("p", people, roles=roles, rule=rule, task="binary", positive="=yes")
 
 
 def test_nothing_in_the_csv_is_run_by_a_spreadsheet() -> None:
@@ -74,28 +75,20 @@ def test_every_limit_it_suggests_is_one_of_a_policy(explorer: Explorer) -> None:
     assert len(Policy.from_toml_text(suggested).limits) == 12
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        RULE,
-        Comparability(max_continuous_shift={"age": 0.1, "pay": 0.2}, sensitive_differs="all"),
-        Comparability(max_continuous_shift=(0.1, 0.2), must_match=("town",), max_ordinal_shift=2),
-    ],
-)
-def test_the_rule_is_told_as_options_and_as_python(rule: Comparability) -> None:
-    explorer = Explorer(score_people, make_people(), roles=ROLES, rule=rule)
-    text = explorer.to_toml({"changes": 2, "shift": 0.2})
-    command = next(line for line in text.splitlines() if "likewise audit" in line and "--policy" in line)
-    words = shlex.split(command.removeprefix("#"))
-    assert words[words.index("--max-discrete-changes") + 1] == "2"
-    shifts = [words[place + 1] for place, word in enumerate(words) if word == "--max-continuous-shift"]
-    assert shifts == (["0.2"] if rule is RULE else ["age=0.1", "pay=0.2"])
-    python = next(line for line in text.splitlines() if line.startswith("# In Python: "))
-    made = eval(python.removeprefix("# In Python: "), {"Comparability": Comparability})
-    assert made == explorer.rule(2, 0.2)
+@pytest.mark.parametrize("name", RULES)
+def test_the_rule_is_read_back_as_it_is(name: str, tmp_path: Path) -> None:
+    explorer = Explorer(score_people, make_people(), roles=ROLES, rule=RULES[name])
+    point = (explorer.reach.end.changes, 0.2)
+    path = tmp_path / "rule.toml"
+    path.write_text(explorer.to_toml({"changes": point[0], "shift": point[1]}), encoding="utf-8")
+    assert Comparability.from_toml(path) == explorer.rule(*point)
+    assert Policy.from_toml(path).min_pairs == 30
 
 
-def test_hostile_names_stay_inside_their_comments() -> None:
+def test_hostile_names_stay_inside_their_quotes() -> None:
     text = hostile_explorer().to_toml({"changes": 1, "shift": 1.0})
-    assert set(tomllib.loads(text)) == {"min_pairs", "min_coverage"}
+    found = tomllib.loads(text)
+    assert (set(found), set(found["policy"])) == ({"rule", "policy"}, {"min_pairs", "min_coverage"})
+    assert found["rule"]["max_continuous_shift"] == {"age": 1.0}
+    assert found["rule"]["must_match"] == [NASTY]
     assert list(Policy.from_toml_text(text).limits) == ["min_coverage"]

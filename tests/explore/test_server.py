@@ -1,4 +1,4 @@
-"""The page is served to this machine only, until it is interrupted; a busy port and a missing extra are a line each."""
+"""The page is served to this machine only, until it is interrupted; a busy port is told in a line."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.explore.asking import start_page
 
-from likewise.exceptions import LikewiseError, MissingExtra
+from likewise.exceptions import LikewiseError
 from likewise.explore import Explorer, _server, serve
-from likewise.explore._server import open_socket
 
 SERVES = """
 import time
@@ -70,9 +72,54 @@ def write_request(address: str, what: str, question: Any) -> bytes:
     return f"{head}x-likewise-token: {parts.path[1:-1]}\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
 
 
-def test_it_listens_on_this_machine_only() -> None:
-    with open_socket(0) as listening:
-        assert listening.getsockname()[0] == "127.0.0.1"
+def test_it_answers_while_many_connections_say_nothing(explorer: Explorer, caplog: pytest.LogCaptureFixture) -> None:
+    client = start_page(explorer)
+    headers = {"x-likewise-token": client.token, "content-type": "application/json"}
+    n_threads = threading.active_count()
+    with ExitStack() as stack:
+        for number in range(400):
+            idle = stack.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=20))
+            if number % 2:
+                idle.sendall(b"POST / HTTP/1.1\r\nhost: ")
+        assert client.get(f"/{client.token}/").status_code == 200
+        assert client.request("POST", f"/{client.token}/api/about", headers=headers, body=b"{}").status_code == 200
+        assert threading.active_count() - n_threads < 100
+    assert [one.getMessage() for one in caplog.records if one.levelname != "INFO"] == [
+        "More than 64 connections say nothing: the oldest are closed."
+    ]
+
+
+def test_a_slow_model_keeps_its_connection(monkeypatch: pytest.MonkeyPatch, explorer: Explorer) -> None:
+    client, begun, may_end = start_page(explorer), threading.Event(), threading.Event()
+
+    def wait(*given: Any) -> Any:
+        begun.set()
+        may_end.wait(20)
+        return {"waited": True}
+
+    monkeypatch.setattr(Explorer, "about", wait)
+    found: list[Any] = []
+    asked = ("POST", f"/{client.token}/api/about")
+    headers = {"x-likewise-token": client.token, "content-type": "application/json"}
+    asking = threading.Thread(target=lambda: found.append(client.request(*asked, headers=headers, body=b"{}").json()))
+    asking.start()
+    assert begun.wait(20)
+    with ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=20))
+        assert client.get(f"/{client.token}/").status_code == 200
+    may_end.set()
+    asking.join(20)
+    assert found == [{"waited": True}]
+
+
+def test_a_connection_that_says_nothing_is_closed_after_a_while(
+    explorer: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_server._Connection, "timeout", 0.2)
+    client = start_page(explorer)
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as idle:
+        assert idle.recv(1) == b""
 
 
 def test_a_busy_port_is_told_in_a_line(explorer: Explorer) -> None:
@@ -88,12 +135,6 @@ def test_a_busy_port_is_told_in_a_line(explorer: Explorer) -> None:
 def test_what_is_no_port_is_refused(explorer: Explorer, port: Any) -> None:
     with pytest.raises(ValueError, match="port is"):
         serve(explorer, port=port)
-
-
-def test_without_the_extra_it_says_how_to_get_it(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(MissingExtra, match=r"\[explore\]"):
-        serve(explorer)
 
 
 def test_a_browser_that_fails_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:

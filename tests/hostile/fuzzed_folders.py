@@ -7,22 +7,20 @@ import io
 import json
 import shutil
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import safetensors.numpy
-from tests.explore.asgi import Client
+from tests.explore.asking import start_page
 from tests.hostile.cases import Case, Random, Reader
 from tests.hostile.mutations import change_bytes, change_data, dump, pick
 
 from likewise import GibbsGenerator, Roles, UniformGenerator, load_dataset
 from likewise.comparable import read_pairs, write_pairs
-from likewise.explore import Explorer, build_app
+from likewise.explore import Explorer
 from likewise.generation import load_generator
-
-TOKEN: Final = "abcdefghijklmnop-_0123456789"
 
 # ---- folders ----
 
@@ -180,7 +178,7 @@ def fuzz_requests(_: Path) -> Reader:
         return np.clip(np.asarray(frame["age"], np.float64) / 60, 0, 1)
 
     explorer = Explorer(model, people, roles=roles)
-    client = Client(build_app(explorer, token=TOKEN, port=8123), "127.0.0.1:8123")
+    client = start_page(explorer)
     at = {"changes": 1, "shift": 0.2}
     pair = explorer.look(at)["pairs"][0]
     rows = {"left": pair["left_row"], "right": pair["right_row"]}
@@ -217,8 +215,8 @@ def fuzz_requests(_: Path) -> Reader:
 
     def read(case: Case) -> None:
         what, body = case.how["what"], case.files["body"]
-        headers = {"content-type": "application/json", "content-length": str(len(body)), "x-likewise-token": TOKEN}
-        answer = client.request("POST", f"/{TOKEN}/api/{what}", headers=headers, body=[body])
+        headers = {"content-type": "application/json", "x-likewise-token": client.token}
+        answer = client.request("POST", f"/{client.token}/api/{what}", headers=headers, body=body)
         if answer.status_code not in (200, 400, 413, 422):
             raise RuntimeError(f"{what}: {answer.status_code} {answer.content[:200]!r} to {body[:300]!r}")
         if answer.status_code == 200 and what not in ("pairs.csv", "policy.toml"):

@@ -1,6 +1,6 @@
 """A local web page to move the rule's thresholds, look at pairs, and ask what-if questions of a model."""
 
 from likewise.explore._explorer import Explorer
-from likewise.explore._server import build_app, serve
+from likewise.explore._server import serve
 
-__all__ = ["Explorer", "build_app", "serve"]
+__all__ = ["Explorer", "serve"]

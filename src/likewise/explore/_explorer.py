@@ -97,8 +97,6 @@ class Explorer:
         The title of the page.
     origin : str, optional
         A description of where the scores come from.
-    options : str
-        The command-line options for table, label and scores, used in the exported policy.
     progress : function, optional
         Called with the name of a step and the share of it that is done.
     **settings
@@ -131,7 +129,6 @@ class Explorer:
         model: Any = None,
         title: str = "People",
         origin: str | None = None,
-        options: str = "DATA --label LABEL --sensitive COLUMNS --scores COLUMN",
         progress: Callable[[str, float], None] | None = None,
         **settings: Any,
     ) -> None:
@@ -145,7 +142,7 @@ class Explorer:
         self._question = replace(checked.question, rule=asked)
         self._note = None if checked.record.collapse is None else str(checked.record.collapse)
         self._frame, self._limit = open_frame(X), float(measured.gap_limit)
-        self._title, self._origin, self._options = title, origin or self._question.origin, options
+        self._title, self._origin = title, origin or self._question.origin
         self._model = model if model is not None else scores if can_score(scores) else None
         table = self._question.table
         self._reference = Reference.of(measured.reference, table)
@@ -318,9 +315,8 @@ class Explorer:
         """Return the rule and a starting policy as TOML."""
         selection = Selection.of(selection)
         numbers, rule = self._answer(selection).numbers, self.rule(selection.changes, selection.shift)
-        names = self._question.table.names
         words = describe_rule(rule, self._question.schema, self._question.scores)
-        return write_toml(rule, numbers["slices"], numbers["coverage"], words, self._options, names)
+        return write_toml(rule, numbers["slices"], numbers["coverage"], words)
 
     def _point(self, changes: int, shift: float) -> Thresholds:
         check_count("changes", changes, or_none=False)

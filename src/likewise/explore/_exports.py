@@ -1,10 +1,10 @@
-"""What the explorer saves: pairs as CSV, and the rule with a starting policy as TOML."""
+"""What the explorer saves: pairs as CSV, and rule and a starting policy as TOML."""
 
 from __future__ import annotations
 
 import io
+import json
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from likewise.explore._pairs import HeldPairs
 from likewise.schema._internal import KINDS, Frame
 
 MAX_EXPORTED: Final = 100_000  # pairs
-Names = Mapping[str, tuple[str, ...]]
 
 
 def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray[np.int64]) -> bytes:
@@ -55,16 +54,12 @@ def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray
     return out.getvalue()
 
 
-def write_toml(
-    rule: Comparability, slices: Sequence[Mapping[str, Any]], coverage: float, words: str, options: str, names: Names
-) -> str:
-    """Return a policy for ``likewise audit --policy``; the rule is in comments, as a policy holds only limits."""
-    lines = ["# A policy for likewise audit, written by the explorer.", "#", f"# {_one_line(words)}", "#"]
-    lines += ["# A policy holds limits; pass the rule on the command line:", "#"]
-    lines += [f"#   {_one_line(f'likewise audit {options} {rule_options(rule, names)} --policy policy.toml')}", "#"]
-    arguments = ", ".join(f"{name}={value!r}" for name, value in rule.to_dict().items())
-    lines += [f"# In Python: {_one_line(f'Comparability({arguments})')}", ""]
-    lines += ["min_pairs = 30"]
+def write_toml(rule: Comparability, slices: Sequence[Mapping[str, Any]], coverage: float, words: str) -> str:
+    """Return a rule, and a policy to begin with, for ``likewise audit --rule FILE --policy FILE``."""
+    lines = ["# A rule and a policy, written by the explorer: likewise audit ... --rule FILE --policy FILE", "#"]
+    lines += [f"# {_one_line(words)}", "", "[rule]"]
+    lines += [f"{name} = {_as_toml(value)}" for name, value in rule.to_dict().items() if value is not None]
+    lines += ["", "[policy]", "min_pairs = 30"]
     lines += [f"min_coverage = {math.floor(coverage * 1000) / 1000:g}  # measured: {coverage:.4f}", ""]
     lines += ["# Measured values, to set limits by. A limit is met only if the whole confidence interval meets it:"]
     lines += ["# leave some room, and remove the #."]
@@ -78,27 +73,13 @@ def write_toml(
     return "\n".join(lines) + "\n"
 
 
-def rule_options(rule: Comparability, names: Names) -> str:
-    """Return a rule as command-line options."""
-    asked = [f"--max-discrete-changes {rule.max_discrete_changes}"]
-    for kind, limit in (("continuous", rule.max_continuous_shift), ("ordinal", rule.max_ordinal_shift)):
-        moving = tuple(name for name in names[kind] if name not in rule.limits)
-        asked += [f"--max-{kind}-shift {shlex.quote(one)}" for one in _limits(limit, moving)]
-    asked += [f"--limits {shlex.quote(f'{name}={one}')}" for name, one in rule.limits.items()]
-    if rule.sensitive_differs != "any":
-        asked.append(f"--sensitive-differs {rule.sensitive_differs}")
-    asked += [f"--must-match {shlex.quote(name)}" for name in rule.must_match]
-    asked += [f"--no-better {shlex.quote(one)}" for one in rule.no_better]
-    if rule.score_band is not None:
-        asked.append(f"--score-band {rule.score_band:.12g}")
-    return " ".join(asked)
-
-
-def _limits(limit: Any, names: tuple[str, ...]) -> list[str]:
-    if isinstance(limit, Mapping | Sequence):
-        by_name = limit if isinstance(limit, Mapping) else dict(zip(names, limit, strict=True))
-        return [f"{name}={one:.12g}" for name, one in by_name.items()]
-    return [f"{limit:.12g}"] if names else []
+def _as_toml(value: Any) -> str:
+    """Write a value of a rule; the quotes of JSON are those of TOML but for one letter."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_as_toml(name)} = {_as_toml(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_as_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _one_line(text: str) -> str:

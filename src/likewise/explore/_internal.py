@@ -1,3 +1,3 @@
 """What other folders use of this one beyond its documented names."""
 
-from likewise.explore._server import open_socket
+from likewise.explore._server import PageServer

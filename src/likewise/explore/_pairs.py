@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_choice, check_count, check_flag, check_number
-from likewise._compiling import compiled, compiled_with_arrays
 from likewise._json import plain
 from likewise.auditing import Direction, Scores, measure_coverage
 from likewise.auditing._internal import (
@@ -242,61 +241,48 @@ class ChosenPairs:
 
 def choose_pairs(held: HeldPairs, holds: NDArray[np.bool_]) -> ChosenPairs:
     """Count and add up in the order of the pairs, as an audit of these alone would."""
-    table, n_kinds = held.pairs.left_table, len(held.names) + 1
-    n_classes, chosen = len(table.classes), np.flatnonzero(holds)
-    sizes = np.zeros(n_classes, np.int64)
-    _count_labels(chosen, held.labels, sizes)
-    whole, parted = np.empty((2, len(chosen))), np.empty((2, len(chosen)))
-    n_flips, bins = np.zeros(n_classes, np.int64), np.zeros(len(held.edges) - 1, np.int64)
-    has_partner, signs = np.zeros(len(table), np.bool_), np.zeros((n_kinds, N_SIGNS), np.int64)
-    sums, reach = np.zeros(n_kinds), np.zeros(n_kinds)
-    signed, flips = np.zeros(0) if held.signed is None else held.signed, np.zeros(0, np.bool_)
-    _count(
-        (chosen, np.cumsum(sizes) - sizes),
-        (held.pairs.left, held.pairs.right, held.gaps, held.rank_gaps, held.labels, held.bins),
-        (held.transitions, held.signs, signed, flips if held.flips is None else held.flips),
-        (whole, parted, n_flips, has_partner, bins, signs, sums, reach),
+    table, chosen, in_order = held.pairs.left_table, np.flatnonzero(holds), holds[held.by_size]
+    labels, gaps, ranks = (one[chosen] for one in (held.labels, held.gaps, held.rank_gaps))
+    weights = None if held.weights is None else held.weights[chosen]
+    n_classes, n_bins, n_kinds = len(table.classes), len(held.edges) - 1, len(held.names) + 1
+    flips = np.zeros(len(chosen), np.bool_) if held.flips is None else held.flips[chosen]
+    n_flips: NDArray[Any] = np.bincount(labels, flips if weights is None else flips * weights, n_classes)
+    ordered, of_ordered = held.sorted_gaps[in_order], held.sorted_labels[in_order]
+    times = None if held.sorted_weights is None else held.sorted_weights[in_order]
+
+    def sum_up(places: Any, those: Any, n: float) -> ExactFacts:
+        if weights is None or times is None:
+            return ExactFacts(gaps[places], ranks[places], int(n), ordered[those])
+        return ExactFacts(gaps[places], ranks[places], n, ordered[those], weights[places], np.cumsum(times[those]))
+
+    bins: NDArray[Any] = np.bincount(held.bins[chosen], weights, n_bins)
+    mean = 1.0 if weights is None or not len(chosen) else float(bins.sum()) / len(chosen)
+    has_partner = np.zeros(len(table), np.bool_)
+    has_partner[held.pairs.left[chosen]] = has_partner[held.pairs.right[chosen]] = True
+    kinds, signs = held.transitions[chosen], held.signs[chosen]
+    return ChosenPairs(
+        sum_up(slice(None), slice(None), float(n_flips.sum())),
+        [sum_up(labels == code, of_ordered == code, n) for code, n in enumerate(n_flips.tolist())],
+        has_partner,
+        bins if weights is None else bins / mean,
+        np.bincount(kinds * N_SIGNS + signs, minlength=n_kinds * N_SIGNS).reshape(n_kinds, N_SIGNS),
+        _add_up(kinds, signs, None if held.signed is None else held.signed[chosen], weights, n_kinds),
+        mean,
     )
-    in_order = holds[held.by_size]
-    spans = [slice(end - size, end) for size, end in zip(sizes.tolist(), np.cumsum(sizes).tolist(), strict=True)]
-    if held.weights is not None:
-        return _weigh_chosen(held, held.weights, chosen, spans, in_order, (whole, parted, has_partner, signs))
-    ordered, of_label = held.sorted_gaps[in_order], held.sorted_labels[in_order]
-    parts = [
-        ExactFacts(parted[0, span], parted[1, span], n, ordered[of_label == code])
-        for code, (span, n) in enumerate(zip(spans, n_flips.tolist(), strict=True))
-    ]
-    everything = ExactFacts(whole[0], whole[1], int(n_flips.sum()), ordered)
-    return ChosenPairs(everything, parts, has_partner, bins, signs, np.column_stack([sums, reach]))
 
 
-def _weigh_chosen(
-    held: HeldPairs, weights: Floats, chosen: Any, spans: list[slice], in_order: Any, counted: Any
-) -> ChosenPairs:
-    """Add up weights where :func:`choose_pairs` counts, and return the pairs with both."""
-    whole, parted, has_partner, signs = counted
-    starts = np.array([span.start for span in spans], np.int64)
-    of_pairs, n_flips, bins = np.empty(len(chosen)), np.zeros(len(spans)), np.zeros(len(held.edges) - 1)
-    sums = np.zeros((len(signs), N_ADDED))
-    signed, flips = np.zeros(0) if held.signed is None else held.signed, np.zeros(0, np.bool_)
-    _weigh(
-        (chosen, starts, weights),
-        (held.labels, held.bins, held.transitions, held.signs, signed, flips if held.flips is None else held.flips),
-        (of_pairs, n_flips, bins, sums),
-    )
-    assert held.sorted_weights is not None  # as there are weights
-    ordered, times, of_label = (one[in_order] for one in (held.sorted_gaps, held.sorted_weights, held.sorted_labels))
-    parts = []
-    for code, span in enumerate(spans):
-        is_here = of_label == code
-        ends = np.cumsum(times[is_here])
-        n = float(n_flips[code])
-        parts.append(ExactFacts(parted[0, span], parted[1, span], n, ordered[is_here], of_pairs[span], ends))
-    everything = ExactFacts(
-        whole[0], whole[1], float(n_flips.sum()), ordered, np.ascontiguousarray(weights[chosen]), np.cumsum(times)
-    )
-    mean = float(bins.sum()) / len(chosen) if len(chosen) else 1.0
-    return ChosenPairs(everything, parts, has_partner, bins / mean, signs, sums, mean)
+def _add_up(
+    kinds: Integers, signs: NDArray[np.int8], signed: Floats | None, weights: Floats | None, n_kinds: int
+) -> Floats:
+    """Add up the signed gaps of each transition, their sizes, and where pairs are weighted, the weights by sign."""
+    if signed is None:
+        return np.zeros((n_kinds, 2 if weights is None else N_ADDED))
+    added = [signed, np.abs(signed)]
+    if weights is not None:
+        by_gap, by_decision = np.divmod(signs, 3)
+        ways = (by_gap == 0, by_gap == 2, by_decision == 0, by_decision == 2)
+        added = [one * weights for one in (*added, np.ones(len(kinds)), *ways)]
+    return np.column_stack([np.bincount(kinds, one, n_kinds) for one in added])
 
 
 def measure_slices(
@@ -362,58 +348,3 @@ def _measure_slice(facts: ExactFacts, limit: float, *, has_flips: bool) -> dict[
         "rank_gap_mean": facts.mean("rank_gap"),
         "flip_rate": facts.flip_rate() if has_flips else None,
     }
-
-
-@compiled
-def _count_labels(chosen: Any, labels: Any, sizes: Any) -> None:
-    for pair in chosen:
-        sizes[labels[pair]] += 1
-
-
-@compiled_with_arrays
-def _count(asked: Any, measured: Any, signed_by: Any, found: Any) -> None:
-    chosen, starts = asked
-    left, right, gaps, ranks, labels, bins = measured
-    transitions, signs, signed, flips = signed_by
-    whole, parted, n_flips, has_partner, n_in_bin, n_of_sign, sums, reach = found
-    places = starts.copy()  # where the next gap of each label goes
-    for place in range(chosen.shape[0]):
-        pair = chosen[place]
-        label, kind = labels[pair], transitions[pair]
-        whole[0, place] = parted[0, places[label]] = gaps[pair]
-        whole[1, place] = parted[1, places[label]] = ranks[pair]
-        places[label] += 1
-        has_partner[left[pair]] = True
-        has_partner[right[pair]] = True
-        n_in_bin[bins[pair]] += 1
-        n_of_sign[kind, signs[pair]] += 1
-        if flips.shape[0]:
-            n_flips[label] += flips[pair]
-        if signed.shape[0]:
-            sums[kind] += signed[pair]
-            reach[kind] += abs(signed[pair])
-
-
-@compiled_with_arrays
-def _weigh(asked: Any, measured: Any, found: Any) -> None:
-    chosen, starts, weights = asked
-    labels, bins, transitions, signs, signed, flips = measured
-    parted, n_flips, in_bin, sums = found
-    places = starts.copy()
-    for place in range(chosen.shape[0]):
-        pair = chosen[place]
-        label, kind, times = labels[pair], transitions[pair], weights[pair]
-        parted[places[label]] = times
-        places[label] += 1
-        in_bin[bins[pair]] += times
-        if flips.shape[0] and flips[pair]:
-            n_flips[label] += times
-        if signed.shape[0]:
-            sums[kind, 0] += times * signed[pair]
-            sums[kind, 1] += times * abs(signed[pair])
-            sums[kind, 2] += times
-            gap, decision = signs[pair] // 3, signs[pair] % 3
-            if gap != 1:
-                sums[kind, 3 if gap == 0 else 4] += times
-            if decision != 1:
-                sums[kind, 5 if decision == 0 else 6] += times

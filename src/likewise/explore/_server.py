@@ -1,24 +1,26 @@
-"""The local server: the page, its assets and its JSON interface as an ASGI application, and who may use them."""
+"""The local server: the page, its assets and its JSON interface over HTTP, and who may use them."""
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import json
 import logging
 import os
 import secrets
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from http.server import BaseHTTPRequestHandler
 from importlib import resources
+from socketserver import ThreadingTCPServer
 from typing import Any, Final
 
 from likewise._checks import check_count
-from likewise._extras import require
 from likewise.exceptions import LikewiseError, ParameterError, ScoreError
 from likewise.explore._explorer import Explorer
 
@@ -26,10 +28,9 @@ log = logging.getLogger(__name__)
 
 HOST: Final = "127.0.0.1"
 LAST_PORT: Final = 65_535
-KEPT_S: Final = 120  # seconds an idle connection stays open: people pause between moves
-PURPOSE: Final = "The explorer"
-MIN_TOKEN: Final = 16
-ASSETS: Final = {  # the only files read from disk, once, at the start
+KEPT_S: Final = 120  # seconds a connection may say nothing: people pause between moves
+MOST_WAITING: Final = 64  # connections without a request that is admitted; a browser opens six
+ASSETS: Final = {  # the only files read from disk, once
     "": ("index.html", "text/html; charset=utf-8"),
     "explore.css": ("explore.css", "text/css; charset=utf-8"),
     "explore.js": ("explore.js", "text/javascript; charset=utf-8"),
@@ -56,118 +57,199 @@ Request = dict[str, Any]
 Answered = tuple[bytes, str]  # body and content type
 
 
-def build_app(explorer: Explorer, *, token: str, port: int) -> Any:
-    """Build the ASGI application of an explorer.
+def serve(
+    explorer: Explorer,
+    *,
+    port: int = 0,
+    opens_browser: bool = True,
+    announce: Callable[[str], Any] | None = None,
+) -> None:
+    """Serve an explorer's page on this machine only, until interrupted.
 
     Parameters
     ----------
     explorer : Explorer
-    token : str
-        Secret first part of the address, repeated in every request; at least 16 random characters.
     port : int
-        The port on 127.0.0.1; requests to other hosts are refused.
-
-    Returns
-    -------
-    ASGI application
+        The port; 0 for any free one.
+    opens_browser : bool
+        Whether to open the page in a browser.
+    announce : function, optional
+        Called with the address, for example ``print``; the page cannot be opened without the token in it.
 
     Examples
     --------
-    >>> import secrets
-    >>> from likewise import load_dataset
-    >>> from likewise.explore import Explorer, build_app
-    >>> data = load_dataset("planted")
-    >>> explorer = Explorer(data.scores, data.test.X, data.test.y, roles=data.roles.learn(data.train.X), rule=data.rule)
-    >>> app = build_app(explorer, token=secrets.token_urlsafe(), port=8000)
+    >>> from likewise.explore import serve
+    >>> serve(explorer, announce=print)  # doctest: +SKIP
+    http://127.0.0.1:52341/q3vYb5.../
     """
-    check_count("port", port, or_none=False)
-    if not isinstance(token, str) or len(token) < MIN_TOKEN or not token.replace("-", "").replace("_", "").isalnum():
-        raise ParameterError(f"must have {MIN_TOKEN} characters or more, as from secrets.token_urlsafe().", "token")
-    return _App(explorer, Guard(token, port))
+    with PageServer(port) as server:
+        server.run(explorer, opens_browser=opens_browser, announce=announce)
 
 
-class _App:
+class PageServer(ThreadingTCPServer):
+    """A port of this machine; each connection to it has a thread, which Ctrl-C leaves behind: a model may take long."""
+
+    daemon_threads = True
+    request_queue_size = 128
+    allow_reuse_address = os.name == "posix"  # on Windows this would let another program use the same port
+
+    def __init__(self, port: int) -> None:
+        check_count("port", port, or_none=False)
+        if port > LAST_PORT:
+            raise ParameterError(f"is {port}; use a number from 1 to {LAST_PORT}, or 0 for any free one.", "port")
+        self._lock, self._has_told = threading.Lock(), False
+        self._waiting: dict[Any, None] = {}  # connections, the one that has waited longest first
+        try:
+            super().__init__((HOST, port), _Connection)
+        except OSError as error:
+            is_used = error.errno == errno.EADDRINUSE
+            reason = "is in use by another program" if is_used else f"cannot be used: {error.strerror}"
+            raise LikewiseError(f"Port {port} {reason}. Choose another, or 0 for any free one.") from error
+
+    def run(self, explorer: Explorer, *, opens_browser: bool, announce: Callable[[str], Any] | None) -> None:
+        """Serve the page of an explorer until interrupted."""
+        port = int(self.server_address[1])
+        self.guard, self.answers = Guard(secrets.token_urlsafe(24), port), _list_answers(explorer)
+        address = f"http://{HOST}:{port}/{self.guard.token}/"
+        log.info("The explorer is at http://%s:%d", HOST, port)
+        if announce is not None:
+            announce(address)
+        if opens_browser:  # a terminal browser would block
+            threading.Thread(target=_open, args=(address,), daemon=True).start()
+        with suppress(KeyboardInterrupt):  # the usual way to stop it
+            self.serve_forever()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread; where many say nothing, the one that has waited longest is closed for it."""
+        self.wait_for(request)
+        super().process_request(request, client_address)
+
+    def wait_for(self, connection: Any) -> None:
+        """Count a connection among those that wait for a request."""
+        with self._lock:
+            self._waiting[connection] = None
+            oldest = next(iter(self._waiting)) if len(self._waiting) > MOST_WAITING else None
+            self._waiting.pop(oldest, None)
+        if oldest is not None:
+            with suppress(OSError):
+                oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
+            if not self._has_told:
+                self._has_told = True
+                log.warning("More than %d connections say nothing: the oldest are closed.", MOST_WAITING)
+
+    def keep(self, connection: Any) -> None:
+        """Do not close a connection while its request, which was admitted, is answered."""
+        with self._lock:
+            self._waiting.pop(connection, None)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a connection, and close it."""
+        self.keep(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print no traceback where the other side has gone."""
+        is_theirs = isinstance(sys.exc_info()[1], OSError)
+        log.log(logging.DEBUG if is_theirs else logging.ERROR, "A connection failed", exc_info=True)
+
+
+class _Connection(BaseHTTPRequestHandler):
     """Answer requests; only fixed paths decide what is served."""
 
-    def __init__(self, explorer: Explorer, guard: Guard) -> None:
-        self._guard = guard
-        self._response = require("starlette.responses", "explore", PURPOSE).Response
-        self._headers = require("starlette.datastructures", "explore", PURPOSE).Headers
-        folder = resources.files("likewise.explore") / "assets"
-        self._assets = {path: ((folder / name).read_bytes(), kind) for path, (name, kind) in ASSETS.items()}
-        self._answers: dict[str, Callable[[Request], Answered]] = {
-            "api/about": lambda request: _as_json(explorer.about()),
-            "api/look": lambda request: _as_json(explorer.look(request)),
-            "api/pair": lambda request: _as_json(_call(explorer.pair, request)),
-            "api/what-if": lambda request: _as_json(_try(explorer.what_if, request)),
-            "api/parts": lambda request: _as_json(_try(explorer.parts, request)),
-            "api/split": lambda request: _as_json(_try(lambda **asked: explorer.split(asked), request)),
-            "api/pairs.csv": lambda request: (explorer.to_csv(request), "text/csv; charset=utf-8"),
-            "api/policy.toml": lambda request: (explorer.to_toml(request).encode(), "application/toml; charset=utf-8"),
-        }
+    server: PageServer
+    protocol_version = "HTTP/1.1"
+    timeout = KEPT_S
+    disable_nagle_algorithm = True  # else responses wait 40 ms
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Handle one ASGI connection."""
-        if scope["type"] != "http":
-            await _refuse_other(scope, receive, send)
-            return
+    def do_GET(self) -> None:
+        """Answer a request."""
+        self._respond()
+
+    def do_POST(self) -> None:
+        """Answer a request; what each path takes is told apart later."""
+        self._respond()
+
+    def _respond(self) -> None:
         try:
-            body, kind = await self._answer(scope, receive)
-            status = 200
+            (body, kind), status = self._answer(), 200
         except Refused as refusal:
             (body, kind), status = _as_json({"error": refusal.reason}), refusal.status
-        except asyncio.CancelledError:  # Ctrl-C during a slow model
-            (body, kind), status = _as_json({"error": "The explorer was stopped."}), 503
         except (LikewiseError, ValueError, TypeError) as error:
             (body, kind), status = _as_json({"error": str(error)}), 400
+        except (ConnectionError, TimeoutError):  # the other side is gone, or slow
+            raise
         except Exception:
             log.exception("A request failed")
             (body, kind), status = _as_json({"error": "Internal error; see the log."}), 500
-        response = self._response(body, status, {**HEADERS, "content-type": kind})
-        await response(scope, receive, send)
+        self._send(status, body, kind)
+        self.server.wait_for(self.connection)
 
-    async def _answer(self, scope: Any, receive: Any) -> Answered:
-        headers = self._headers(scope=scope)
-        path = self._guard.admit(headers, scope["path"])
-        method = scope["method"]
-        if path in self._assets:
-            if method != "GET":
+    def _answer(self) -> Answered:
+        path = self.server.guard.admit(self.headers, self.path.partition("?")[0])
+        self.server.keep(self.connection)
+        if path in ASSETS:
+            if self.command != "GET":
                 raise Refused(405, "Only GET is allowed here.")
-            return self._assets[path]
-        if path not in self._answers:
+            return _read_asset(path)
+        if path not in self.server.answers:
             raise Refused(404, "Not found.")
-        if method != "POST":
+        if self.command != "POST":
             raise Refused(405, "Only POST is allowed here.")
-        self._guard.check_request(headers)
-        request = await read_request(receive, headers)
-        return await _in_thread(self._answers[path], request)
+        self.server.guard.check_request(self.headers)
+        return self.server.answers[path](self._read_request())
 
-
-async def _in_thread(answer: Callable[[Request], Answered], request: Request) -> Answered:
-    """Run a handler in a daemon thread, which Ctrl-C leaves behind: a model may take long."""
-    loop = asyncio.get_running_loop()
-    answered: asyncio.Future[Answered] = loop.create_future()
-
-    def settle(found: Answered | None, error: Exception | None) -> None:
-        if answered.cancelled():
-            return
-        if error is None:
-            assert found is not None
-            answered.set_result(found)
-        else:
-            answered.set_exception(error)
-
-    def work() -> None:
-        found = error = None
+    def _read_request(self) -> Request:
+        """Read a JSON object of limited length."""
+        length = self.headers.get("content-length", "")
+        if not length.isascii() or not length.isdigit() or int(length[:20]) > MAX_BYTES:
+            raise Refused(413, "The request has no length, or is too long.")
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            raise Refused(400, "The request was cut off.")
         try:
-            found = answer(request)
-        except Exception as raised:
-            error = raised
-        with suppress(RuntimeError):  # the server may have stopped meanwhile
-            loop.call_soon_threadsafe(settle, found, error)
+            request = json.loads(body or b"{}", parse_int=_read_whole, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            raise Refused(400, "The request is not valid JSON.") from None
+        if not isinstance(request, dict):
+            raise Refused(400, "The request must be a JSON object.")
+        return request
 
-    threading.Thread(target=work, daemon=True).start()
-    return await answered
+    def _send(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response_only(status)  # without the names and versions of programs
+        for name, value in {**HEADERS, "content-type": kind, "content-length": str(len(body))}.items():
+            self.send_header(name, value)
+        if status != 200:  # what else was sent is not read
+            self.send_header("connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is no request, or of another method, in the form of all answers."""
+        is_other = code == 501
+        reason = "Only GET and POST are allowed here." if is_other else f"Invalid request: {message}."
+        self._send(405 if is_other else code, *_as_json({"error": reason}))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing about requests."""
+
+
+@cache
+def _read_asset(path: str) -> Answered:
+    name, kind = ASSETS[path]
+    return (resources.files("likewise.explore") / "assets" / name).read_bytes(), kind
+
+
+def _list_answers(explorer: Explorer) -> dict[str, Callable[[Request], Answered]]:
+    return {
+        "api/about": lambda request: _as_json(explorer.about()),
+        "api/look": lambda request: _as_json(explorer.look(request)),
+        "api/pair": lambda request: _as_json(_call(explorer.pair, request)),
+        "api/what-if": lambda request: _as_json(_try(explorer.what_if, request)),
+        "api/parts": lambda request: _as_json(_try(explorer.parts, request)),
+        "api/split": lambda request: _as_json(_try(lambda **asked: explorer.split(asked), request)),
+        "api/pairs.csv": lambda request: (explorer.to_csv(request), "text/csv; charset=utf-8"),
+        "api/policy.toml": lambda request: (explorer.to_toml(request).encode(), "application/toml; charset=utf-8"),
+    }
 
 
 def _as_json(answer: Any) -> Answered:
@@ -188,16 +270,6 @@ def _try(method: Callable[..., Any], request: dict[str, Any]) -> Any:
         return _call(method, request)
     except ScoreError as error:
         return {"problem": str(error)}
-
-
-async def _refuse_other(scope: Any, receive: Any, send: Any) -> None:
-    """Decline anything but plain HTTP requests."""
-    if scope["type"] == "lifespan":
-        while (await receive())["type"] != "lifespan.shutdown":
-            await send({"type": "lifespan.startup.complete"})
-        await send({"type": "lifespan.shutdown.complete"})
-    elif scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008})
 
 
 class Refused(Exception):
@@ -246,30 +318,6 @@ class Guard:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
 
-async def read_request(receive: Any, headers: Mapping[str, str]) -> dict[str, Any]:
-    """Read a JSON object of limited length."""
-    length = headers.get("content-length", "0")
-    if not length.isascii() or not length.isdigit() or int(length[:20]) > MAX_BYTES:
-        raise Refused(413, "The request is too long.")
-    body = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refused(400, "The request was cut off.")
-        body += message.get("body", b"")
-        if len(body) > MAX_BYTES:
-            raise Refused(413, "The request is too long.")
-        if not message.get("more_body", False):
-            break
-    try:
-        request = json.loads(body or b"{}", parse_int=_read_whole, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise Refused(400, "The request is not valid JSON.") from None
-    if not isinstance(request, dict):
-        raise Refused(400, "The request must be a JSON object.")
-    return request
-
-
 def _read_whole(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
         raise ValueError("number too long")
@@ -278,79 +326,6 @@ def _read_whole(digits: str) -> int:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
-
-
-def serve(
-    explorer: Explorer,
-    *,
-    port: int = 0,
-    opens_browser: bool = True,
-    announce: Callable[[str], Any] | None = None,
-) -> None:
-    """Serve an explorer's page on this machine only, until interrupted.
-
-    Parameters
-    ----------
-    explorer : Explorer
-    port : int
-        The port; 0 for any free one.
-    opens_browser : bool
-        Whether to open the page in a browser.
-    announce : function, optional
-        Called with the address, for example ``print``; the page cannot be opened without the token in it.
-
-    Examples
-    --------
-    >>> from likewise.explore import serve
-    >>> serve(explorer, announce=print)  # doctest: +SKIP
-    http://127.0.0.1:52341/q3vYb5.../
-    """
-    uvicorn = require("uvicorn", "explore", PURPOSE)
-    check_count("port", port, or_none=False)
-    if port > LAST_PORT:
-        raise ParameterError(f"is {port}; use a number from 1 to {LAST_PORT}, or 0 for any free one.", "port")
-    with open_socket(port) as listening:
-        token, port = secrets.token_urlsafe(24), int(listening.getsockname()[1])
-        app = build_app(explorer, token=token, port=port)
-        address = f"http://{HOST}:{port}/{token}/"
-        log.info("The explorer is at http://%s:%d", HOST, port)
-        if announce is not None:
-            announce(address)
-        if opens_browser:  # a terminal browser would block
-            threading.Thread(target=_open, args=(address,), daemon=True).start()
-        config = uvicorn.Config(
-            app,
-            log_config=None,  # a library does not configure logging
-            log_level="critical",  # its messages on broken requests or Ctrl-C do not help
-            access_log=False,
-            proxy_headers=False,
-            lifespan="off",
-            ws="none",
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=KEPT_S,
-            timeout_graceful_shutdown=1,
-        )
-        with suppress(KeyboardInterrupt):  # the usual way to stop it
-            uvicorn.Server(config).run(sockets=[listening])
-
-
-def open_socket(port: int) -> socket.socket:
-    """Listen on this machine only, or raise an error with the reason."""
-    # with TCP named, asyncio sets TCP_NODELAY; else responses wait 40 ms
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if os.name == "posix":  # on Windows this would let another program use the same port
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((HOST, port))
-        listening.listen(128)
-    except OSError as error:
-        listening.close()
-        reason = (
-            "is in use by another program" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
-        )
-        raise LikewiseError(f"Port {port} {reason}. Choose another, or 0 for any free one.") from error
-    return listening
 
 
 def _open(address: str) -> None:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import typer
 
-from likewise._extras import require
 from likewise.auditing._internal import PAGE_SETTINGS
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, working
 from likewise.cli._explanations import scorer_of
 from likewise.cli._models import ModelFile
-from likewise.cli._options import RULE, default_of, option, option_name, panel_of, takes
+from likewise.cli._options import option, takes
 from likewise.cli._plan import AuditPlan, ScoreOptions, make_plan
 from likewise.cli._tables import TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import Console
 
     from likewise.explore import Explorer
+    from likewise.explore._internal import PageServer
 
 HELP: Final = """Open a local page to vary the rule, inspect pairs, and ask the model what-if questions.
 
@@ -60,26 +59,34 @@ class PageOptions:
 @takes(columns=ColumnOptions, source=TableFile, asked=ScoreOptions, page=PageOptions)
 def explore(columns: ColumnOptions, source: TableFile, asked: ScoreOptions, page: PageOptions) -> None:
     """Find the pairs, and serve the page until Ctrl-C."""
-    for module in ("starlette", "uvicorn"):  # before any work is done
-        require(module, "explore", "likewise explore")
-    from likewise.explore import serve
-    from likewise.explore._internal import open_socket
+    from likewise.explore._internal import PageServer
 
     console = open_messages(page.quiet)
-    open_socket(page.port).close()
+    with PageServer(page.port) as server:  # before any work is done
+        _serve(server, console, columns, source, asked, page)
+
+
+def _serve(
+    server: PageServer,
+    console: Console,
+    columns: ColumnOptions,
+    source: TableFile,
+    asked: ScoreOptions,
+    page: PageOptions,
+) -> None:
     with working(console, "Reading"):
         frame, notes, text = source.read({*columns.numbers(*asked.numbers()), *asked.schema_numbers()})
         model = asked.load_model()
     plan = make_plan(console, notes, columns, asked, frame, str(source.data), text=text)
     with working(console, "Finding comparable pairs"):
-        explorer = _build(plan, frame, model, source, page, " ".join(_options(columns, source, asked)))
+        explorer = _build(plan, frame, model, source, page)
     say(console, explorer.reach.why, "The page is served to this machine only, at this address (Ctrl-C to stop):")
-    serve(explorer, port=page.port, opens_browser=not page.no_browser, announce=typer.echo)
+    server.run(explorer, opens_browser=not page.no_browser, announce=typer.echo)
     say(console, "The page is closed.")
 
 
 def _build(
-    plan: AuditPlan, frame: pa.Table, model: ModelFile | None, source: TableFile, page: PageOptions, options: str
+    plan: AuditPlan, frame: pa.Table, model: ModelFile | None, source: TableFile, page: PageOptions
 ) -> Explorer:
     from likewise.explore import Explorer
 
@@ -92,18 +99,5 @@ def _build(
         model=None if model is None else scorer_of(plan, frame, model),
         title=source.data.name,
         origin=None if model is None else f"the model in {Path(model.file).name}",
-        options=options,
         **{name: getattr(plan.settings, name) for name in PAGE_SETTINGS} | {"max_pairs": page.max_pairs},
     )
-
-
-def _options(columns: ColumnOptions, source: TableFile, asked: ScoreOptions) -> Iterator[str]:
-    """The options as they were given, without those of the rule, which the page varies."""
-    yield shlex.quote(str(source.data))
-    for group in (source, columns, asked):
-        for one in fields(group):
-            value = getattr(group, one.name)
-            if one.name == "data" or panel_of(one) == RULE or value is None or value == default_of(one):
-                continue
-            for text in value if isinstance(value, list) else [value]:
-                yield f"{option_name(one.name)} {shlex.quote(str(text))}"
