@@ -117,18 +117,6 @@ def test_the_explorer_starts_saves_a_rule_that_audits_alike_and_ends_with_ctrl_c
     shutil.copy(saved.value.path(), folder / "policy.toml")
     saved_as = ("--rule", folder / "policy.toml", "--policy", folder / "policy.toml", "--out", folder / "again")
     run("audit", people, *COLUMNS, "--ignore", "fairer", *saved_as, "--resamples", "60", "--quiet")
-        "audit",
-        people,
-        *COLUMNS,
-        "--ignore",
-        "fairer",
-        *saved_as,
-        "--resamples",
-        "60",
-        "--out",
-        folder / "again",
-        "--quiet",
-    )
     record = json.loads((folder / "again" / "audit.json").read_text(encoding="utf-8"))
     assert f"{record['pairs']['n']:,}" == n_pairs
     assert record["verdict"]["outcome"] == "pass"
