@@ -47,8 +47,8 @@ tests: $(VENV)/installed  ## tests and doctests, warnings as errors
 test-long: $(VENV)/installed  ## the same tests, random draws and campaigns in their full size: half an hour, before a release
 	LIKEWISE_TESTS=long $(RUN) -m pytest -n 3 --no-loadscope-reorder -m 'not network'
 
-fuzz: $(VENV)/installed  ## readers of files get sound content with faults, MINUTES (10) of processor time each; goes on where it stopped
-	nice -n 19 $(RUN) -m tests.hostile.fuzzing --minutes $(or $(MINUTES),10) $(if $(READERS),--readers $(READERS))
+fuzz: $(VENV)/installed  ## each reader of files gets sound content with faults, CASES (10000) times; READERS="tables or plans" for some
+	FUZZ_CASES=$(or $(CASES),10000) nice -n 19 $(RUN) -m pytest -n 3 tests/hostile/test_fuzzing.py $(if $(READERS),-k "$(READERS)")
 
 docs: $(VENV)/installed-docs  ## the site, in docs/_build/html: every example is run, warnings are errors, links inside are checked
 	$(RUN) -m sphinx -q -W --keep-going -j 2 -b html docs docs/_build/html

@@ -1,4 +1,4 @@
-"""Folders and requests with faults drawn by number, and their readers: generators, parts of pairs, the explorer."""
+"""Folders and requests with faults, and their readers: saved estimators, parts of pairs, the explorer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,47 +15,46 @@ import pyarrow.parquet
 import safetensors.numpy
 from tests.explore.asking import start_page
 from tests.hostile.cases import Case, Random, Reader
-from tests.hostile.mutations import change_bytes, change_data, dump, pick
+from tests.hostile.mutations import change_bytes, change_data, dump
 
-from likewise import GibbsGenerator, Roles, UniformGenerator, load_dataset
+from likewise import Roles, load_dataset
 from likewise.comparable import read_pairs, write_pairs
 from likewise.explore import Explorer
-from likewise.generation import load_generator
 
 # ---- folders ----
 
 
 def _change_array(random: Random, array: Any) -> Any:
     """Change the type, the form or a number of an array."""
-    way = int(random.integers(7))
+    way = random.randrange(7)
     if way == 0:
         with np.errstate(all="ignore"):
-            return array.astype(pick(random, (np.int64, np.float32, np.float64, np.uint8, np.bool_)))
+            return array.astype(random.choice((np.int64, np.float32, np.float64, np.uint8, np.bool_)))
     if way == 1:
-        return array.reshape(-1)[: int(random.integers(array.size + 1))]
+        return array.reshape(-1)[: random.randrange(array.size + 1)]
     if way == 2:
-        return np.repeat(array[None], pick(random, (0, 1, 2)), axis=0)
+        return np.repeat(array[None], random.choice((0, 1, 2)), axis=0)
     if way == 3:
         return np.concatenate([array.reshape(-1)] * 2)
     array = array.copy().reshape(-1)
     if array.size:
         odd = (-1, 2**31 - 1) if array.dtype.kind in "iub" else (np.nan, np.inf, -1.0, 1e300, 0.0)
         with np.errstate(all="ignore"):
-            array[int(random.integers(array.size))] = np.array(pick(random, odd)).astype(array.dtype)
+            array[random.randrange(array.size)] = np.array(random.choice(odd)).astype(array.dtype)
     return array
 
 
 def forge_folder(random: Random, head: dict[str, Any], numbers: bytes) -> dict[str, bytes]:
     """Change the record, an array or the bytes of a saved estimator; most have a checksum that fits, as a forger's."""
     record = head["record"]
-    way = int(random.integers(4))
+    way = random.randrange(4)
     if way < 2:
         record = json.loads(json.dumps(change_data(random, record)))
     if way in (1, 2):
         arrays = dict(safetensors.numpy.load(numbers))
-        name = pick(random, sorted(arrays))
+        name = random.choice(sorted(arrays))
         if random.random() < 0.2:
-            arrays[pick(random, (name, "extra"))] = arrays.pop(name)
+            arrays[random.choice((name, "extra"))] = arrays.pop(name)
         else:
             arrays[name] = np.ascontiguousarray(_change_array(random, arrays[name]))
         numbers = safetensors.numpy.save(arrays)
@@ -67,55 +66,22 @@ def forge_folder(random: Random, head: dict[str, Any], numbers: bytes) -> dict[s
     return {"likewise.json": dump(told), "numbers.safetensors": numbers}
 
 
-def fuzz_generators(folder: Path) -> Reader:
-    """Saved generators; most have a checksum that fits, as a forger would see to. What loads has to generate."""
-    data = load_dataset("planted", n_rows=200)
-    kinds = (
-        UniformGenerator(data.roles, data.rule, random_state=0),
-        GibbsGenerator(data.roles, data.rule, random_state=0),
-    )
-    saved = []
-    for place, generator in enumerate(kinds):
-        generator.fit(data.train.X, data.train.y).save(folder / f"sound{place}")
-        head = json.loads((folder / f"sound{place}" / "likewise.json").read_text())
-        saved.append((head, (folder / f"sound{place}" / "numbers.safetensors").read_bytes()))
-    forged = folder / "forged"
-    forged.mkdir()
-
-    def draw(random: Random) -> Case:
-        return Case(forge_folder(random, *pick(random, saved)))
-
-    def read(case: Case) -> None:
-        case.write(forged)
-        load_generator(forged).generate(data.train.X[:5], data.train.y[:5])
-
-    return Reader(draw, read)
+KINDS: Final = (
+    *(pa.int64(), pa.int32(), pa.float64(), pa.string(), pa.list_(pa.int64()), pa.decimal128(20), pa.date64()),
+    *(pa.bool_(), pa.null()),
+)
+NAMES: Final = (("left", "right"), ("left", "right"), ("left",), ("right", "left", "x"), ("Left", "right"))
 
 
 def _forge_part(random: Random, n_rows: int) -> bytes:
     """Write a sound Parquet file of something else than pairs."""
-    n = int(pick(random, (0, 1, n_rows, n_rows + 1)))
+    n = int(random.choice((0, 1, n_rows, n_rows + 1)))
     columns: dict[str, Any] = {}
-    for name in pick(
-        random, (("left", "right"), ("left", "right"), ("left",), ("right", "left", "x"), ("Left", "right"))
-    ):
-        values: list[Any] = random.integers(0, 12, n).tolist()
-        odd = pick(random, (-1, 2**31, 2**62, None, 10**6))
+    for name in random.choice(NAMES):
+        values: list[Any] = [random.randrange(12) for _ in range(n)]
+        odd = random.choice((-1, 2**31, 2**62, None, 10**6))
         values[:1] = [odd][:n]
-        kind = pick(
-            random,
-            (
-                pa.int64(),
-                pa.int32(),
-                pa.float64(),
-                pa.string(),
-                pa.list_(pa.int64()),
-                pa.decimal128(20),
-                pa.date64(),
-                pa.bool_(),
-                pa.null(),
-            ),
-        )
+        kind = random.choice(KINDS)
         try:
             columns[name] = pa.array([[one] for one in values] if pa.types.is_list(kind) else values, kind)
         except (pa.ArrowException, TypeError, OverflowError, ValueError):
@@ -137,8 +103,8 @@ def fuzz_parts(folder: Path) -> Reader:
     def draw(random: Random) -> Case:
         files = {}
         told = json.loads(json.dumps(about))
-        place = int(random.integers(len(parts)))
-        way = int(random.integers(4))
+        place = random.randrange(len(parts))
+        way = random.randrange(4)
         if way > 0:
             sound = parts[place].read_bytes()
             content = _forge_part(random, told["parts"][place]["n_rows"]) if way == 1 else change_bytes(random, sound)
@@ -182,32 +148,16 @@ def fuzz_requests(_: Path) -> Reader:
     at = {"changes": 1, "shift": 0.2}
     pair = explorer.look(at)["pairs"][0]
     rows = {"left": pair["left_row"], "right": pair["right_row"]}
-    look = {
-        **at,
-        "limit": 0.1,
-        "transition": 0,
-        "label": 1,
-        "least_gap": 0.0,
-        "sort": "gap",
-        "is_rising": True,
-        "page": 0,
-        "size": 5,
-    }
+    filters = {"limit": 0.1, "transition": 0, "label": 1, "least_gap": 0.0}
+    look = {**at, **filters, "sort": "gap", "is_rising": True, "page": 0, "size": 5}
     bodies: dict[str, dict[str, Any]] = {
-        **{
-            "about": {},
-            "look": look,
-            "pair": {**rows, **at},
-            "parts": rows,
-            "split": look,
-            "pairs.csv": look,
-            "policy.toml": look,
-        },
+        **dict.fromkeys(("look", "split", "pairs.csv", "policy.toml"), look),
+        **{"about": {}, "pair": {**rows, **at}, "parts": rows},
         "what-if": {**rows, "side": "left", "changed": {"age": 23, "job": "smith", "sex": "m"}},
     }
 
     def draw(random: Random) -> Case:
-        what = pick(random, sorted(bodies))
+        what = random.choice(sorted(bodies))
         body = dump(change_data(random, bodies[what] if random.random() < 0.9 else {"": bodies}))
         if random.random() < 0.15:
             body = change_bytes(random, body)

@@ -1,4 +1,4 @@
-"""Saved models and logs of searches with faults drawn by number, and their readers."""
+"""Saved models and logs of searches with faults, and their readers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from tests.hostile import test_saved_classifiers as classifiers
 from tests.hostile.cases import Case, Random, Reader
 from tests.hostile.fuzzed_folders import forge_folder
-from tests.hostile.mutations import change_bytes, change_data, dump, pick
+from tests.hostile.mutations import change_bytes, change_data, dump
 from tests.learning import test_saved_trees as trees
 
-from likewise import AdversarialGenerator, ConsistentClassifier, load_dataset
+from likewise import AdversarialGenerator, ConsistentClassifier, GibbsGenerator, UniformGenerator, load_dataset
 from likewise.cli._models import load_model
 from likewise.frontier import FrontierSearch, replay_search
 from likewise.generation import load_generator
@@ -49,7 +49,7 @@ def _fuzz_folders(folder: Path, saved: list[Saved]) -> Reader:
     forged.mkdir()
 
     def draw(random: Random) -> Case:
-        which = int(random.integers(len(saved)))
+        which = random.randrange(len(saved))
         head, numbers, _ = saved[which]
         return Case(forge_folder(random, head, numbers), {"which": which})
 
@@ -79,19 +79,21 @@ def _score(kind: type[Any], path: Path) -> Any:
     return trees.scores_of(kind.load(path))
 
 
-def fuzz_adversarial(folder: Path) -> Reader:
-    """Saved adversarial generators. What loads has to generate."""
+def fuzz_generators(folder: Path) -> Reader:
+    """Saved generators. What loads has to generate."""
     data = load_dataset("planted", n_rows=200)
-    small: dict[str, Any] = {"n_iterations": 2, "device": "cpu", "random_state": 0}
+    small: dict[str, Any] = {"n_iterations": 2, "device": "cpu"}
 
     def use(path: Path) -> Any:
-        made = load_generator(path, device="cpu").generate(data.train.X[:5], data.train.y[:5])
-        return made.source
+        return load_generator(path, device="cpu").generate(data.train.X[:5], data.train.y[:5]).source
 
+    saved = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = AdversarialGenerator(data.roles, data.rule, **small).fit(data.train.X, data.train.y)
-    return _fuzz_folders(folder, [_saved(folder / "sound", made, use)])
+        warnings.simplefilter("ignore")  # three steps teach nothing
+        for kind, how in ((UniformGenerator, {}), (GibbsGenerator, {}), (AdversarialGenerator, small)):
+            made = kind(data.roles, data.rule, random_state=0, **how).fit(data.train.X, data.train.y)
+            saved.append(_saved(folder / kind.__name__, made, use))
+    return _fuzz_folders(folder, saved)
 
 
 # ---- model files ----
@@ -111,8 +113,8 @@ def fuzz_models(folder: Path) -> Reader:
     }
 
     def draw(random: Random) -> Case:
-        kind = pick(random, sorted(sound))
-        content = pick(random, sound[kind])
+        kind = random.choice(sorted(sound))
+        content = random.choice(sound[kind])
         if random.random() < 0.1:
             kind = "onnx" if kind == "skops" else "skops"
         content = _change_archive(random, content) if random.random() < 0.5 else change_bytes(random, content)
@@ -132,7 +134,7 @@ def _change_archive(random: Random, content: bytes) -> bytes:
         return change_bytes(random, content)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    name = pick(random, ("schema.json", "schema.json", *sorted(files)))
+    name = random.choice(("schema.json", "schema.json", *sorted(files)))
     if name == "schema.json":
         files[name] = dump(change_data(random, json.loads(files[name])))
     else:
@@ -162,7 +164,7 @@ def fuzz_logs(folder: Path) -> Reader:
     lines = [json.loads(line) for line in log.read_text().splitlines()]
 
     def draw(random: Random) -> Case:
-        place = int(random.integers(len(lines)))
+        place = random.randrange(len(lines))
         told = [change_data(random, one) if number == place else one for number, one in enumerate(lines)]
         if random.random() < 0.9:
             told = _seal_lines(told)
