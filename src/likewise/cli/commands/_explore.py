@@ -85,9 +85,7 @@ def _serve(
     say(console, "The page is closed.")
 
 
-def _build(
-    plan: AuditPlan, frame: pa.Table, model: ModelFile | None, source: TableFile, page: PageOptions
-) -> Explorer:
+def _build(plan: AuditPlan, frame: pa.Table, model: ModelFile | None, source: TableFile, page: PageOptions) -> Explorer:
     from likewise.explore import Explorer
 
     return Explorer(
