@@ -95,7 +95,7 @@ def make_summaries() -> dict[str, Any]:
 
 
 def make_record() -> dict[str, Any]:
-    """Return a record of an older version: it lacks the newest keys."""
+    """Return a record without the keys that may be left out."""
     everybody: dict[str, Any] = {"columns": [], "values": [], "label": None, "n_people": 1000, "n_with_partner": 193}
     women = {"columns": ["sex"], "values": ["f"], "label": None, "n_people": 480, "n_with_partner": 90}
     yes, no = make_measures(0.316, 193), make_measures(0.21, 40)
@@ -112,7 +112,14 @@ def make_record() -> dict[str, Any]:
         "rule_in_words": "Comparable people have the same paid; different sex.",
         **{"task": "binary", "positive": "yes", "labels": ["no", "yes"], "threshold": 0.5, "scale": 1.0},
         "settings": {
-            **{"n_resamples": 1000, "confidence": 0.95, "seed": 7, "gap_limit": 0.1, "max_pairs": 5_000_000},
+            **{
+                "n_resamples": 1000,
+                "confidence": 0.95,
+                "seed": 7,
+                "intervals": "people",
+                "gap_limit": 0.1,
+                "max_pairs": 5_000_000,
+            },
             **{"baseline": True, "approval_rate": None},
         },
         "versions": {"python": "3.12.1", "numpy": "2.1.0"},
@@ -126,6 +133,7 @@ def make_record() -> dict[str, Any]:
         **make_summaries(),
         "worst_pairs": [make_pair(row) for row in range(12)],
         "notes": ["Half of the pairs were measured."],
+        "note_kinds": ["sampled"],
         "policy": None,
         "verdict": None,
     }

@@ -194,7 +194,7 @@ def test_people_are_listed_with_their_worst_comparator(record: dict[str, Any]) -
 
 def test_collapsed_scores_are_warned_of_twice(record: dict[str, Any]) -> None:
     assert "Warning" not in to_html(record)
-    record |= {"is_collapsed": True, "notes": ["The scores have collapsed: all alike.", "More."]}
+    record |= {"is_collapsed": True, "notes": ["The scores have collapsed: all alike."], "note_kinds": ["collapsed"]}
     page = Page(to_html(record))
     warnings = page.find("p", class_="warning")
     assert [one.section for one in warnings] == ["verdict", "performance"]
@@ -250,7 +250,8 @@ def test_nothing_found_is_said_in_words(record: dict[str, Any]) -> None:
     for entry in record["by_label"]:
         entry["measures"] = dict.fromkeys(entry["measures"], nothing)
     record["measures"] = {"gap_mean": nothing, "roc_auc": nothing}
-    record |= {"directions": [], "worst_pairs": [], "coverage": [], "groups": [], "fairlearn": {}, "notes": []}
+    record |= {"directions": [], "worst_pairs": [], "coverage": [], "groups": [], "fairlearn": {}}
+    record |= {"notes": [], "note_kinds": []}
     record |= {"calibration": [], "score_distribution": None}
     for one in record["distributions"]["slices"]:
         one |= {"n": 0, "counts": [0] * 5, "n_within": 0, "within_counts": [0] * 5}

@@ -40,9 +40,9 @@ def shape(markup: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def test_hostile_words_change_no_element(judged: dict[str, Any]) -> None:
-    judged["notes"].append(f"Row {HOSTILE} is in many pairs.")
+    judged["notes"] = [f"Row {HOSTILE} is in many pairs."]
     judged["rule_in_words"] += HOSTILE
-    plain_notes = copy.deepcopy(judged) | {"notes": [*judged["notes"][:1], "Row 1."], "rule_in_words": "A rule."}
+    plain_notes = copy.deepcopy(judged) | {"notes": ["Row 1."], "rule_in_words": "A rule."}
     markup = to_html_of_both(change_everywhere(judged, HOSTILE))
     drawn = {"svg", "g", "line", "rect", "text", "circle", "path", "title", "desc", "tspan"}
     kept = [[one for one in shape(page) if one[0] not in drawn] for page in (markup, to_html_of_both(plain_notes))]
@@ -118,7 +118,7 @@ def test_no_audit_makes_it_large(judged: dict[str, Any], letter: str) -> None:
     judged["groups"] = [{**group, "columns": [long] * 3, "values": [f"{i}{long}"] * 3} for i in range(n_listed)]
     judged["person_gaps"]["worst"] = [{**judged["person_gaps"]["worst"][0], "id": long, "label": long}] * 50
     judged["roles"] = {"sensitive": [f"{i}{long}" for i in range(60)]}
-    judged["notes"] = [long] * 10
+    judged |= {"notes": [long] * 10, "note_kinds": ["sampled"] * 10}
     judged["rule_in_words"] = long
     markup = to_html(judged)
     assert len(markup.encode("utf-8")) < 3_000_000

@@ -240,7 +240,8 @@ def test_what_could_not_be_measured_leaves_a_dash_or_a_sentence(record: dict[str
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     record["by_label"][0]["measures"] = dict.fromkeys(record["by_label"][0]["measures"], nothing)
     record["measures"]["roc_auc"] = nothing | {"n": 1000}
-    record |= {"directions": [], "worst_pairs": [], "coverage": [], "groups": [], "fairlearn": {}, "notes": []}
+    record |= {"directions": [], "worst_pairs": [], "coverage": [], "groups": [], "fairlearn": {}}
+    record |= {"notes": [], "note_kinds": []}
     written = to_markdown(record)
     assert "Label no: 0 pairs, baseline 0 pairs\n\nNothing could be measured." in written
     assert "| ROC AUC | - | 1,000 |" in written

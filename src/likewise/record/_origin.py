@@ -77,7 +77,7 @@ class DataOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsRecord:
-    """The settings of an audit that its numbers depend on; records of older versions lack some."""
+    """The settings of an audit that its numbers depend on."""
 
     task: str | None = None
     favourable: Any = None
@@ -92,7 +92,7 @@ class SettingsRecord:
     max_pairs: int | None = None
     when_too_many: str | None = None
     n_worst: int | None = None
-    intervals: str | None = None  # how they are computed; None for the bootstrap over pairs of older versions
+    intervals: str | None = None  # how they are computed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ class SealedPlan:
     def compute_checksum(self) -> str:
         """SHA-256 of everything but itself."""
         known = {name: one for name, one in plain(self).items() if name != "checksum"}
-        return hashlib.sha256(json.dumps(_drop_none(known), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
     def find_departures(
         self,
@@ -256,13 +256,6 @@ def _compare(part: Part, planned: Mapping[str, Any], found: Mapping[str, Any]) -
         is_text = isinstance(one, str) or isinstance(other, str)  # before it is read, a label is known as text only
         if one != other and not (is_text and str(one) == str(other)):
             yield Departure(part, name, one, other)
-
-
-def _drop_none(value: Any) -> Any:
-    """Leave out what is absent, so that a field that later versions add changes no checksum."""
-    if isinstance(value, dict):
-        return {name: _drop_none(one) for name, one in value.items() if one is not None}
-    return [_drop_none(one) for one in value] if isinstance(value, list) else value
 
 
 def _show(value: Any) -> str:

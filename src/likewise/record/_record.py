@@ -24,7 +24,7 @@ from likewise.record._measures import (
 )
 from likewise.record._origin import CommandRecord, DataOrigin, PlanRecord, SealedPlan, SettingsRecord, WeightsRecord
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
-from likewise.record._verdict import Note, NoteKind, PolicyData, VerdictRecord
+from likewise.record._verdict import Note, PolicyData, VerdictRecord
 
 FORMAT: Final = "likewise audit 1"
 LARGEST_GAP: Final = 1e150  # of any audit: larger scores are refused
@@ -295,12 +295,8 @@ class AuditRecord:
 
 
 def _read_notes(record: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Join the texts of notes with their kinds, which records of older versions lack."""
-    texts = read_as(tuple[str, ...], record.get("notes", ()), "notes")
-    kinds: list[str] = list(read_as(tuple[NoteKind, ...], record.get("note_kinds", ()), "note_kinds"))
-    if len(kinds) > len(texts):
+    """Join the texts of notes with their kinds."""
+    texts, kinds = (read_as(tuple[str, ...], record.get(name, ()), name) for name in ("notes", "note_kinds"))
+    if len(kinds) != len(texts):
         raise FormError(f"note_kinds has {len(kinds):,} entries for {len(texts):,} notes")
-    if not kinds and texts and record.get("is_collapsed"):
-        kinds = ["collapsed"]  # which older versions wrote first
-    kinds += ["other"] * (len(texts) - len(kinds))
     return [{"kind": kind, "text": text} for kind, text in zip(kinds, texts, strict=True)]

@@ -24,7 +24,6 @@ STANDINGS: Final[Mapping[Standing, str]] = {
     "disputed": "the reviewers differ",
 }
 N_KEY: Final = 12  # hexadecimal digits
-LATER: Final = ("difference", "limit", "unit")  # of a factor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,12 +142,6 @@ def _agreement(one: Mapping[int, Review], other: Mapping[int, Review]) -> Agreem
 
 def pair_key(case: PairCase, *audit: Any) -> str:
     """Return a short hash of a pair: of its rows, values and scores, and of what names the ``audit``."""
-    values = plain(case)
-    # what is not used is left out, so that pairs of earlier records keep their keys
-    values["factors"] = [
-        {name: one for name, one in factor.items() if one is not None or name not in LATER}
-        for factor in values["factors"]
-    ]
-    text = json.dumps([*plain(list(audit)), values], sort_keys=True, ensure_ascii=False)
+    text = json.dumps(plain([*audit, case]), sort_keys=True, ensure_ascii=False)
     found = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()  # files hold no halves of letters
     return f"k{found[:N_KEY]}"  # a spreadsheet would take 12e4 for a number

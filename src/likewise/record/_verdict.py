@@ -29,7 +29,6 @@ NoteKind = Literal[
     "smoothed",  # scores depend on other people's, and on whose
     "squeezed",  # gaps fell because the scores moved closer together
     "unlike",  # two audits differ in a setting
-    "other",  # from a record of an older version
 ]
 Outcome = Literal["pass", "fail", "inconclusive"]
 Sense = Literal["max", "min"]

@@ -73,7 +73,10 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a name": (lambda r: r["person_gaps"]["worst"][1].update(comparator_id="x"), "worst[1].comparator_id: recorded x"),
     "what came true": (lambda r: r["calibration"][2].update(observed=0.5), "calibration[2].observed: recorded 0.5"),
     "scores": (lambda r: r.update(score_distribution=None), "score_distribution: recorded nothing"),
-    "a word": (lambda r: r["notes"].append("All is well."), ": recorded All is well., found (absent)"),
+    "a word": (
+        lambda r: r.update(notes=[*r["notes"], "All is well."], note_kinds=[*r["note_kinds"], "sampled"]),
+        ": recorded All is well., found (absent)",
+    ),
     "evidence": (lambda r: r["worst_pairs"].pop(), "worst_pairs[]: recorded"),
     "the verdict": (lambda r: r["verdict"].update(outcome="fail"), "verdict.outcome: recorded fail, found pass"),
     "the policy": (lambda r: r["policy"].update(max_gap_mean=0.5), "verdict.checks[0].limit: recorded 0.9, found 0.5"),

@@ -74,10 +74,9 @@ def _policy_part(record: AuditRecord) -> Part:
 
 
 def _describe_method(record: AuditRecord) -> str:
-    method = record.settings.intervals
     if not record.settings.n_resamples:
         return measures.describe_intervals(record)
-    named = f"Method, as the settings name it: {tidy(method)}." if method else "The record does not name the method."
+    named = f"Method, as the settings name it: {tidy(record.settings.intervals or '')}."
     rates = (
         " Selection rates have Wilson's intervals, impact ratios those of the delta method on their logarithm."
         if any(one.selection_interval for one in record.groups)
