@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import metadata
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
-from likewise._memory import give_memory_back, n_cores
-from likewise._threads import begin, give_memory_back_beside, share_calls, threads_for
+from likewise._memory import give_memory_back
+from likewise._threads import begin
 from likewise._version import __version__
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import describe_pairs
@@ -29,7 +29,7 @@ from likewise.auditing.evidence._distributions import (
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
 from likewise.auditing.evidence._reference import Reference, measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
-from likewise.auditing.inference._pair_measures import SliceMeasures, measure_pairs
+from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._selection import choose_worst
@@ -38,7 +38,7 @@ from likewise.auditing.question._question import Question
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import effective_size, mean_of
 from likewise.auditing.result._audit import Audit
-from likewise.auditing.result._notes import find_note, note_ahead, write_notes
+from likewise.auditing.result._notes import find_note, write_notes
 from likewise.comparable import Comparability
 from likewise.exceptions import ScoresCollapsed
 from likewise.record import AuditRecord
@@ -55,15 +55,11 @@ from likewise.record._internal import (
     SettingsRecord,
     WeightsRecord,
 )
-from likewise.schema import CodedTable, Schema
+from likewise.schema import Schema
 from likewise.schema._internal import hash_array, hash_table
 
-MOST_BYTES: Final = 1_000_000_000  # for what is measured of people at a time
-OF_PERSON: Final = 100  # bytes
-FEW_CORES: Final = 4  # which each part of the work keeps busy by itself, in less memory than several parts at a time
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "pyarrow")
 
-Found = TypeVar("Found")
 log = logging.getLogger(__name__)
 
 
@@ -96,16 +92,20 @@ def conclude_audit(
     scores, table, start = question.scores, question.table, step_reporter(progress)
     start("Measuring people and pairs")(0.0)
     reference = Reference.of(settings.reference, table)
-    sensitive, found = table.names["sensitive"], _measure_all(question, gathered, within, settings, reference)
-    by_slice, scored, of_pairs = found["pairs"]
-    of_people, directions = found["people"], found["directions"]
+    by_slice, scored, of_pairs = _measure_pairs(question, gathered, within, settings)
+    give_memory_back(len(table))
+    confidence = settings.confidence if settings.n_resamples else None
+    people = measure_people(scores, table, question.outcomes, settings)
+    groups = rate_groups(scores, table, reference=reference.values, confidence=confidence)
+    give_memory_back(len(table))
+    directions = _find_directions(question, gathered, settings, reference)
+    sensitive = table.names["sensitive"]
     by_column = tuple(
-        ColumnDirections(name, found[f"directions of {name}"])
+        ColumnDirections(name, _find_directions(question, gathered, settings, reference.within([name]), [name]))
         for name in (sensitive if len(sensitive) > 1 and directions else ())
     )
-    people, groups = of_people.pop("people"), of_people["groups"]
+    give_memory_back(len(table))
     start("Gathering evidence")(0.0)
-    confidence = settings.confidence if settings.n_resamples else None
     measures = {
         **_name_slices(by_slice, question),
         **measure_targets(reference, gathered, table, scores, settings),
@@ -114,14 +114,18 @@ def conclude_audit(
         "impact_ratio": measure_impact(groups, scores.n_people, confidence),
     }
     weights = _describe_weights(question, gathered, within)
-    notes = write_notes(of_people.pop("notes"), question, gathered, within, measures, settings, weights)
+    notes = write_notes(question, gathered, within, measures, settings, weights)
     collapse = find_note(notes, "collapsed")
     if collapse is not None:
         warnings.warn(str(collapse), ScoresCollapsed, stacklevel=3)
     evidence: dict[str, Any] = {
         "directions": directions,
         "column_directions": by_column,
-        **of_people,
+        "coverage": _cover_groups(gathered, question),
+        "groups": groups,
+        "fairlearn": fairlearn_measures(scores, table),
+        "calibration": calibration_of_question(question),
+        "score_distribution": score_distribution(question),
         **of_pairs,
         "weights": weights,
     }
@@ -129,26 +133,6 @@ def conclude_audit(
     by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
     record = _write_record(question, gathered, within, settings, measures, by_label, notes, checksums(), evidence)
     return Audit(record=record, question=question, settings=settings, scored=scored, summary=gathered.summary)
-
-
-def _measure_all(
-    question: Question, gathered: Gathered, within: Gathered | None, settings: AuditSettings, reference: Reference
-) -> dict[str, Any]:
-    """Measure pairs, people and directions, side by side where there are many cores."""
-    table, find = question.table, partial(_find_directions, question, gathered, settings)
-    calls: dict[str, Callable[[], Any]] = {
-        "pairs": lambda: _measure_pairs(question, gathered, within, settings),
-        "people": lambda: _describe_people(question, gathered, settings, reference),
-        "directions": lambda: find(reference),
-    }
-    if len(table.names["sensitive"]) > 1 and question.scores.values.ndim == 1:
-        for name in table.names["sensitive"]:
-            calls[f"directions of {name}"] = partial(find, reference.within([name]), [name])
-    if n_cores() <= FEW_CORES:
-        return {name: _give_back(table, call()) for name, call in calls.items()}
-    found = share_calls(calls, n_threads=_at_once(table))
-    give_memory_back_beside(len(table))
-    return found
 
 
 def _measure_pairs(
@@ -166,51 +150,15 @@ def _measure_pairs(
             pairs.measure()
     baseline = None if within is None or equal is None else (equal, within.summary)
 
-    def measure() -> dict[int | None, SliceMeasures]:
-        of_spread = contribute_to_spread(scores).by_person if is_bounded and scores.n_people else np.empty(0)
-        sides = scored, gathered.summary, scores.spread, of_spread, settings, baseline
-        return measure_pairs(*sides, only_measures=True)
-
-    calls: dict[str, Callable[[], Any]] = {
-        "measures": measure,
-        "distributions": lambda: gap_distribution(question, gathered, scored, within, equal),
-        "person_gaps": lambda: describe_person_gaps(question, scored, gathered.summary),
-        "worst_pairs": lambda: _find_worst(question, gathered, scored, settings.n_worst),
+    of_spread = contribute_to_spread(scores).by_person if is_bounded and scores.n_people else np.empty(0)
+    sides = scored, gathered.summary, scores.spread, of_spread, settings, baseline
+    slices = measure_pairs(*sides, only_measures=True)
+    evidence = {
+        "distributions": gap_distribution(question, gathered, scored, within, equal),
+        "person_gaps": describe_person_gaps(question, scored, gathered.summary),
+        "worst_pairs": _find_worst(question, gathered, scored, settings.n_worst),
     }
-    found = share_calls(calls, n_threads=1 if n_cores() <= FEW_CORES else _at_once(question.table))
-    slices = found.pop("measures")
-    return {label: part.measures for label, part in slices.items()}, scored, found
-
-
-def _give_back(table: CodedTable, found: Found) -> Found:
-    """Return what was found, and to the system what finding it has freed."""
-    give_memory_back(len(table))
-    return found
-
-
-def _at_once(table: CodedTable) -> int:
-    """Return how much may be measured at a time, by the memory it takes."""
-    return max(min(threads_for(len(table)), MOST_BYTES // (OF_PERSON * max(len(table), 1))), 1)
-
-
-def _describe_people(
-    question: Question, gathered: Gathered, settings: AuditSettings, reference: Reference
-) -> dict[str, Any]:
-    """Measure people, gather the evidence that is of people only, and write notes; of many, on several cores."""
-    scores, table = question.scores, question.table
-    confidence = settings.confidence if settings.n_resamples else None
-    return share_calls(
-        {
-            "people": lambda: measure_people(scores, table, question.outcomes, settings),
-            "coverage": lambda: _cover_groups(gathered, question),
-            "groups": lambda: rate_groups(scores, table, reference=reference.values, confidence=confidence),
-            "fairlearn": lambda: fairlearn_measures(scores, table),
-            "calibration": lambda: calibration_of_question(question),
-            "score_distribution": lambda: score_distribution(question),
-            "notes": lambda: note_ahead(question, gathered),
-        },
-        n_threads=_at_once(table),
-    )
+    return {label: part.measures for label, part in slices.items()}, scored, evidence
 
 
 def describe_rule(rule: Comparability, schema: Schema, scores: Scores) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 
 from likewise._format import count_of, show_found
-from likewise._threads import share_calls, threads_for
 from likewise._warnings import has_collapsed
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import choose_ids
@@ -34,30 +33,7 @@ def is_collapsed(question: Question) -> bool:
     return has_collapsed(question.scores.spread, _spread_of_outcomes(question))
 
 
-class NotesAhead(NamedTuple):
-    """Notes that do not depend on any measure, but on everybody, and take as long."""
-
-    collapse: Note | None
-    decisions: Note | None
-    decided: Note | None
-    wide: list[Note]
-    one_person: Note | None
-
-
-def note_ahead(question: Question, gathered: Gathered) -> NotesAhead:
-    """Write these notes, of many people side by side."""
-    calls: dict[str, Callable[[], Any]] = {
-        "decided": lambda: _note_decided(question),
-        "wide": lambda: _note_wide(question),
-        "decisions": lambda: _note_decisions(question),
-        "one_person": lambda: _note_one_person(question, gathered),
-        "collapse": lambda: _note_collapse(question),
-    }
-    return NotesAhead(**share_calls(calls, n_threads=threads_for(len(question.table))))
-
-
 def write_notes(
-    ahead: NotesAhead,
     question: Question,
     gathered: Gathered,
     within: Gathered | None,
@@ -67,23 +43,23 @@ def write_notes(
 ) -> tuple[Note, ...]:
     """Return what limits this audit; a collapse of the scores comes first."""
     notes = [
-        ahead.collapse,
+        _note_collapse(question),
         _note_weights(weights, gathered),
         _note_coverage(gathered, measures["coverage"]),
         None if question.scored_by is None else Note("smoothed", question.scored_by),
-        ahead.decisions,
+        _note_decisions(question),
         *_note_labels(question),
-        ahead.decided,
+        _note_decided(question),
         _note_auc(question, measures),
         *_note_few(question, gathered, measures),
-        *ahead.wide,
+        *_note_wide(question),
         *_note_few_people(question, measures, settings),
         *_note_few_labelled(question, measures, settings),
         _note_outweighed(question, measures, settings),
         _note_measured(gathered, "comparable pairs"),
         None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
         _note_missing_baseline(question, within, settings),
-        ahead.one_person,
+        _note_one_person(question, gathered),
         _note_approval(question, settings),
     ]
     return tuple(note for note in notes if note is not None)
