@@ -62,20 +62,9 @@ build: $(VENV)/made  ## wheel, source distribution and a bill of materials (Cycl
 		$(VENV)/wheel/bin/python -m pip install --disable-pip-version-check --no-compile dist/*.whl'
 	$(RUN) -m cyclonedx_py environment $(VENV)/wheel/bin/python --output-file dist/likewise.cdx.json
 
-bench: $(VENV)/installed  ## time and memory of mining, auditing and training against what else one could use; the long sizes take hours
-	$(RUN) benchmarks/mining.py
-	$(RUN) benchmarks/auditing.py $(if $(RIVALS),--rivals $(RIVALS))
-	$(RUN) benchmarks/coverage_of_intervals.py
-	$(RUN) benchmarks/selection.py
-	$(RUN) benchmarks/first_answer.py
-	$(RUN) benchmarks/attribution.py
-	$(RUN) benchmarks/tolerances.py
-	$(RUN) benchmarks/certificates.py
-	$(RUN) benchmarks/exploring.py
-	$(RUN) benchmarks/scale.py
-	$(RUN) benchmarks/consistency.py
-	$(RUN) benchmarks/training.py $(if $(RIVALS),--rivals $(RIVALS))
-	$(RUN) benchmarks/baselines.py $(if $(RIVALS),--rivals $(RIVALS))
+bench: $(VENV)/installed  ## time and memory of mining, auditing and training, and simulations; what is not stored yet takes hours
+	@for question in mining auditing scale consistency training generation coverage_of_intervals selection; do \
+		$(RUN) benchmarks/$$question.py || exit 1; done
 
 paper: $(VENV)/installed  ## every table and figure of the paper: runs what is missing (JOBS=, DEVICE=), then writes paper/RESULTS.md
 	$(RUN) -m paper run --jobs $(or $(JOBS),1) --device $(or $(DEVICE),auto) || test $$? -eq 1  # cells that failed are in the report

@@ -13,6 +13,7 @@ from zlib import crc32
 
 import pytest
 from _pytest.doctest import DoctestModule
+from tests.needs import HAS_TO_RUN
 from tests.sizes import IS_LONG, sized
 from tests.spark_session import why_no_spark
 
@@ -83,7 +84,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
         if item.name in LONG_EXAMPLES:
             item.add_marker("long")
-        if reason is not None and item.get_closest_marker("spark"):
+        if reason is not None and not HAS_TO_RUN and item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.skip(reason=reason))
     leave_variants_out(items)
     items.sort(key=lambda item: [part not in item.nodeid.partition("::")[0] for part in LONGEST])

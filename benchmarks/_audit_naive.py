@@ -14,34 +14,39 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from _audit_input import Arrays, Floats
+from likewise import CodedTable, Comparability
+from mining import checksum
 
 CANDIDATES_AT_ONCE: Final = 4_000_000  # rows of a merge; all at once would not fit into memory
 Q3: Final = 0.75
+Floats = NDArray[np.float64]
 Found = dict[str, Any]
 
 
-def prepare_naive(arrays: Arrays, *, n_resamples: int, confidence: float = 0.95) -> Callable[[], Found]:
+def measure_naively(
+    table: CodedTable, scores: Floats, rule: Comparability, n_resamples: int, confidence: float = 0.95
+) -> Callable[[], Found]:
     """Make the frame, and give back what is to be measured."""
-    people = pd.DataFrame({"id": np.arange(len(arrays), dtype=np.int32), "label": arrays.labels})
-    for letter, values in (("d", arrays.discrete), ("s", arrays.sensitive), ("c", arrays.continuous)):
+    people = pd.DataFrame({"id": np.arange(len(table), dtype=np.int32), "label": table.labels})
+    for letter, values in (("d", table.discrete), ("s", table.sensitive), ("c", table.continuous)):
         for position, column in enumerate(values.T):
             people[f"{letter}{position}"] = np.ascontiguousarray(column)
     names = [name for name in people.columns if name.startswith("d")]
+    limits, sides = rule.continuous_limits(table), {1: "positive", 0: "negative"}
 
     def run() -> Found:
-        left, right = find_pairs(people, names, int(arrays.max_changes), arrays.limits)
-        gaps = np.abs(arrays.scores[left] - arrays.scores[right])
-        of_label = {label: np.flatnonzero(arrays.labels[left] == label) for label in np.unique(arrays.labels)}
-        found = {
-            label: {"gap_mean": float(gaps[rows].mean()), "gap_q3": float(np.quantile(gaps[rows], Q3))}
-            for label, rows in of_label.items()
-        }
-        intervals = {}
+        left, right = find_pairs(people, names, rule.max_discrete_changes, limits)
+        gaps = np.abs(scores[left] - scores[right])
+        of_label = {label: np.flatnonzero(table.labels[left] == label) for label in sides}
+        values, intervals = {}, {}
+        for label, rows in of_label.items():
+            values[f"{sides[label]}_gap_mean"] = float(gaps[rows].mean())
+            values[f"{sides[label]}_gap_q3"] = float(np.quantile(gaps[rows], Q3))
         if n_resamples:
-            slices = {label: (left[rows], right[rows], gaps[rows]) for label, rows in of_label.items()}
-            intervals = bootstrap(slices, len(arrays), n_resamples, confidence)
-        return {"left": left, "right": right, "values": found, "intervals": intervals}
+            slices = {sides[label]: (left[rows], right[rows], gaps[rows]) for label, rows in of_label.items()}
+            for side, ends in bootstrap(slices, len(table), n_resamples, confidence).items():
+                intervals |= {f"{side}_{name}": pair for name, pair in ends.items()}
+        return {**checksum([(left, right)], len(table)), "values": values, "intervals": intervals}
 
     return run
 

@@ -44,24 +44,6 @@ def prepare_vector_brute_force(table: CodedTable, rule: Comparability) -> Callab
     )
 
 
-def prepare_brute_force_count(table: CodedTable, rule: Comparability) -> Callable[[], int]:
-    """Count with the vector code, keeping nothing."""
-    order, ends, groups, limits = _sort_by_label(table, rule)
-    codes = np.ascontiguousarray(_narrow(table.discrete[order], np.int8).T)
-    values = np.ascontiguousarray(table.continuous[order].T)
-    changes = np.uint8(min(rule.max_discrete_changes, 127))
-    nowhere = np.empty((2, 0), np.int64)
-
-    def count() -> int:
-        total, start = 0, 0
-        while start < len(order):
-            start, n = _compare_blocks(codes, values, groups, limits, changes, ends, start, nowhere)
-            total += n
-        return total
-
-    return count
-
-
 def _sort_by_label(table: CodedTable, rule: Comparability) -> tuple[Rows, Rows, NDArray[np.int32], NDArray[np.float64]]:
     """Put rows of one label together, say where each row's label ends, and number the sensitive combinations."""
     order = np.argsort(table.labels, kind="stable")
@@ -127,7 +109,7 @@ def _compare_blocks(codes, values, groups, limits, changes, ends, start, found):
     n = 0
     marks = np.zeros(BLOCK, np.uint8)  # differing columns of each row of the block; the highest bit: too far
     for i in range(start, len(ends)):
-        if found.shape[1] > 0 and n + ends[i] - i > found.shape[1]:
+        if n + ends[i] - i > found.shape[1]:
             return i, n
         for block in range(i + 1, ends[i], BLOCK):
             size = min(BLOCK, ends[i] - block)
@@ -145,13 +127,9 @@ def _compare_blocks(codes, values, groups, limits, changes, ends, start, found):
                     marks[k] |= np.uint8(128) if abs(near[k] - value) > limit else np.uint8(0)
             group = groups[i]
             others = groups[block : block + size]
-            if found.shape[1] == 0:
-                for k in range(size):
-                    n += (marks[k] <= changes) & (others[k] != group)
-            else:
-                for k in range(size):
-                    if marks[k] <= changes and others[k] != group:
-                        found[0, n] = i
-                        found[1, n] = block + k
-                        n += 1
+            for k in range(size):
+                if marks[k] <= changes and others[k] != group:
+                    found[0, n] = i
+                    found[1, n] = block + k
+                    n += 1
     return len(ends), n

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any, Final
 
 from _coverage_populations import POPULATIONS
@@ -55,7 +54,7 @@ def part_of(name: str) -> str:
     return "people" if name.removeprefix("change_") in PEOPLE else "pairs"
 
 
-def write_report(stored: dict[str, Any], path: Path) -> None:
+def write_page(stored: dict[str, Any]) -> str:
     """Write coverage by population and measure, false passes, and whatever misses the goal."""
     names = [name for name in POPULATIONS if name in stored and stored[name]["draws"]]
     fewest = min((n for name in names for n in stored[name]["draws"].values()), default=1)
@@ -102,7 +101,7 @@ def write_report(stored: dict[str, Any], path: Path) -> None:
     lines += [f"{expected}. By more than {BEYOND:g} standard errors, where one in 44 cells at the very limit"]
     lines += [f"would be by chance: {n_certain or 'none'}. All that are beyond, whether by chance or not:", ""]
     lines += [*(missed or ["None."]), "", *LOOKS]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return "\n".join(lines) + "\n"
 
 
 def _noise(rate: float, n: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -21,18 +20,19 @@ deviation over splits. A gap is the mean absolute difference between the scores 
 or the negative label; the excess is the part of it beyond pairs of the same group, which a rule allows too; a rank gap
 is the share of people whose scores lie between the two. Values were chosen on held-out training rows: the smallest rank
 gaps with at most 0.02 more log loss than the plain model, else the plain model. Seconds are the processor's, of one fit
-of the chosen model, its antidotes included. `benchmarks/remedies.py` says how it is measured, and `remedies.jsonl` has
-every cell.
+of the chosen model, its antidotes included. `benchmarks/remedies.py` says how it is measured, and
+`remedies.json.xz` has every cell.
 """
 
 
-def write_report(cells: list[dict[str, Any]], path: Path) -> None:
+def write_page(stored: dict[str, dict[str, Any]]) -> str:
     """Write one table per data set."""
+    cells = [*stored.values()]
     parts = [ABOUT]
     for name in dict.fromkeys(cell["data"] for cell in cells):
         here = [cell for cell in cells if cell["data"] == name]
         parts.append(f"\n## {name}\n\n{_write_table(here)}")
-    path.write_text("".join(parts), "utf-8")
+    return "".join(parts)
 
 
 def _write_table(cells: list[dict[str, Any]]) -> str:

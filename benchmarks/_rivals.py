@@ -13,17 +13,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from _brute import Found, Rows, prepare_brute_force, prepare_brute_force_count, prepare_vector_brute_force
+from _brute import Found, Rows, prepare_brute_force, prepare_vector_brute_force
 from likewise import CodedTable, Comparability, count_pairs, mine_pairs
 
 CANDIDATES_AT_ONCE: Final = 1_000_000
-QUERIES_AT_ONCE: Final = 2_000
 FEW_CODES: Final = 64
 SLACK: Final = 1 + 1e-6  # trees compare scaled numbers: take a little more, and let the exact test decide
 
 
-class NotForThisTable(Exception):
-    """The method has no way to do this table; the message says why."""
+Job = Callable[[], Any]
 
 
 def prepare_kd_tree(table: CodedTable, rule: Comparability) -> Callable[[], Found]:
@@ -45,19 +43,6 @@ def prepare_kd_tree(table: CodedTable, rule: Comparability) -> Callable[[], Foun
         return _split_keys(keys, len(table), unique=len(kept) > 1)
 
     return find
-
-
-def prepare_kd_tree_count(table: CodedTable, rule: Comparability) -> Callable[[], int]:
-    """Near pairs of one label less those of one label and equal sensitive values; no way to count discrete changes."""
-    if rule.max_discrete_changes < sum(np.ptp(column) > 0 for column in table.discrete.T):
-        raise NotForThisTable("counts only where the discrete columns do not matter")
-    scaled = table.continuous / rule.continuous_limits(table)
-
-    def count_near(*codes: NDArray[Any]) -> int:
-        trees = _plant_trees(scaled, _number_combinations(np.column_stack(codes)))
-        return sum((int(tree.count_neighbors(tree, 1.0, p=np.inf)) - tree.n) // 2 for _, tree in trees)
-
-    return lambda: count_near(table.labels) - count_near(table.labels, table.sensitive)
 
 
 def prepare_writing(table: CodedTable, rule: Comparability) -> Callable[[], int]:
@@ -93,48 +78,6 @@ def prepare_copying(table: CodedTable, rule: Comparability) -> Callable[[], int]
         return columns.copy().shape[1]
 
     return find
-
-
-def prepare_neighbours(table: CodedTable, rule: Comparability) -> Callable[[], Found]:
-    """Scikit-learn's radius neighbours in the continuous columns (or the codes, if there are none), then a filter."""
-    from sklearn.neighbors import NearestNeighbors
-
-    points: NDArray[Any]
-    if table.continuous.shape[1]:
-        points, metric, radius = table.continuous / rule.continuous_limits(table), "chebyshev", SLACK
-    elif table.discrete.shape[1]:
-        points, metric = table.discrete, "hamming"
-        radius = (rule.max_discrete_changes + 0.5) / table.discrete.shape[1]
-    else:
-        raise NotForThisTable("there is nothing to be near in")
-
-    def find() -> Found:
-        keys = []
-        for label in np.unique(table.labels):
-            rows = np.flatnonzero(table.labels == label)
-            search = NearestNeighbors(radius=radius, metric=metric).fit(points[rows])
-            for start in range(0, len(rows), QUERIES_AT_ONCE):
-                queries = rows[start : start + QUERIES_AT_ONCE]
-                near = search.radius_neighbors(points[queries], return_distance=False)
-                left = np.repeat(queries, [len(one) for one in near])
-                right = rows[np.concatenate(near)]
-                ordered = left < right
-                candidates = np.column_stack([left[ordered], right[ordered]])
-                keys += [left * len(table) + right for left, right in _keep_comparable(table, rule, candidates)]
-        return _split_keys(keys, len(table), unique=False)
-
-    return find
-
-
-def prepare_duckdb_self_join(table: CodedTable, rule: Comparability) -> Callable[[], Found]:
-    """The rule as plain SQL: one self-join on the label."""
-    connection = _connect(table)
-    names = [f"d{i}" for i in range(table.discrete.shape[1])]
-    differing = " + ".join(f"(a.{name} <> b.{name})::INTEGER" for name in names) or "0"
-    conditions = ["a.label = b.label", "a.id < b.id", f"{differing} <= {rule.max_discrete_changes}"]
-    conditions += [_any_sensitive_differs(table), *_near(table, rule)]
-    query = f"SELECT a.id AS l, b.id AS r FROM people a JOIN people b ON {' AND '.join(conditions)}"
-    return lambda: _fetch(connection, query)
 
 
 def prepare_duckdb_signatures(table: CodedTable, rule: Comparability) -> Callable[[], Found]:
@@ -284,21 +227,15 @@ def _near(table: CodedTable, rule: Comparability) -> list[str]:
     return [f"abs(a.c{i} - b.c{i}) <= {float(limit)!r}" for i, limit in enumerate(rule.continuous_limits(table))]
 
 
-RIVALS: Final[dict[str, Callable[[CodedTable, Comparability], Callable[[], Found]]]] = {
+RIVALS: Final[dict[str, Callable[[CodedTable, Comparability], Job]]] = {
     "brute force": prepare_brute_force,
     "brute force, vector code": prepare_vector_brute_force,
     "KD-tree": prepare_kd_tree,
-    "scikit-learn neighbours": prepare_neighbours,
-    "DuckDB self-join": prepare_duckdb_self_join,
     "DuckDB signature join": prepare_duckdb_signatures,
     "Polars signature join": prepare_polars_signatures,
 }
 # what no method can do without: the pairs are known, and only written
-FLOORS: Final[dict[str, Callable[[CodedTable, Comparability], Callable[[], int]]]] = {
+FLOORS: Final[dict[str, Callable[[CodedTable, Comparability], Job]]] = {
     "writing the pairs alone": prepare_writing,
     "copying the pairs": prepare_copying,
-}
-COUNTING_RIVALS: Final[dict[str, Callable[[CodedTable, Comparability], Callable[[], int]]]] = {
-    "brute force, vector code, count": prepare_brute_force_count,
-    "KD-tree, count": prepare_kd_tree_count,
 }

@@ -1,25 +1,20 @@
-"""The tables that mining is measured on: the five data sets, Adult scaled up, and the shapes that hurt most.
-
-All are made from one seed. ``python benchmarks/_tables.py NAME FILE`` writes one of them.
-"""
+"""The tables that are measured on: the five data sets, Adult scaled up, and the shapes that hurt most; of one seed."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from likewise import CodedTable, Comparability
+from likewise import CodedTable, Comparability, Roles
 from likewise.datasets import load_dataset
 
 SEED: Final = 20_250
-ALL_MODES: Final = ("list", "group", "stream", "count", "sample")
+KINDS: Final = ("sensitive", "discrete", "continuous")
 
 # The half-width of the jitter, in shares of the column's training range: about half a year of age, a third of the
 # step of the years of education, half an hour a week. Small against the rule's 0.025, so that near stays near.
@@ -36,18 +31,13 @@ class Case:
     name: str
     title: str
     make: Callable[[], Made]
-    modes: tuple[str, ...] = ALL_MODES  # how likewise is measured; rivals only list (or count, where nothing is listed)
-    smaller: str | None = None  # the case that tells how long this one will take, when that grows with n²
+    is_data: bool = False  # one of the five data sets, small enough for every method
 
 
-def load(name: str, max_discrete_changes: int | None = None) -> Made:
-    """Read the training part of a data set, with its own rule or one that allows more changes."""
+def load(name: str) -> Made:
+    """Read the training part of a data set, with its own rule."""
     data = load_dataset(name)
-    table = data.roles.learn(data.train.X).encode(data.train.X, data.train.y)
-    rule = data.rule
-    if max_discrete_changes is not None:
-        rule = replace(rule, max_discrete_changes=max_discrete_changes)
-    return table, rule
+    return data.roles.learn(data.train.X).encode(data.train.X, data.train.y), data.rule
 
 
 def scale_adult(n_rows: int) -> Made:
@@ -98,63 +88,75 @@ def make_worst(
     return table, Comparability(max_discrete_changes=changes)
 
 
-def make_equal(n_rows: int) -> Made:
-    """Make rows that are equal in everything but the sensitive column, which has seven even values."""
-    table = CodedTable(
-        discrete=np.zeros((n_rows, 5), np.int32),
-        continuous=np.full((n_rows, 3), 0.5),
-        sensitive=(np.arange(n_rows, dtype=np.int32) % 7)[:, None],
-        labels=np.zeros(n_rows, np.int32),
-    )
-    return table, Comparability()
-
-
 def _draw_categories(random: np.random.Generator, n_categories: int, n_rows: int) -> NDArray[np.int32]:
     weights = 1.0 / np.arange(1, n_categories + 1)
     return random.choice(n_categories, n_rows, p=weights / weights.sum()).astype(np.int32)
 
 
-def list_cases() -> dict[str, Case]:
-    """Name every case, in the order in which they are measured."""
-    streamed = ("stream", "count", "sample")
-    counted = ("count", "sample")
-    cases = [
-        Case("compas", "COMPAS", lambda: load("compas")),
-        Case("law_school", "Law School", lambda: load("law_school")),
-        Case("oulad", "OULAD", lambda: load("oulad")),
-        Case("adult", "Adult", lambda: load("adult")),
-        Case("dutch", "Dutch", lambda: load("dutch")),
-        Case("adult_2_changes", "Adult, 2 changes", lambda: load("adult", 2)),
-        Case("adult_3_changes", "Adult, 3 changes", lambda: load("adult", 3)),
-        Case("dutch_2_changes", "Dutch, 2 changes", lambda: load("dutch", 2)),
-        Case("adult_100k", "Adult scaled to 100k", lambda: scale_adult(100_000), smaller="adult"),
-        Case("adult_300k", "Adult scaled to 300k", lambda: scale_adult(300_000), smaller="adult_100k"),
-        Case("adult_1m", "Adult scaled to 1M", lambda: scale_adult(1_000_000), smaller="adult_300k"),
-        Case("adult_3m", "Adult scaled to 3M", lambda: scale_adult(3_000_000), streamed, "adult_1m"),
-        Case("adult_10m", "Adult scaled to 10M", lambda: scale_adult(10_000_000), counted, "adult_3m"),
+CASES: Final = {
+    case.name: case
+    for case in (
+        Case("compas", "COMPAS", lambda: load("compas"), is_data=True),
+        Case("law_school", "Law School", lambda: load("law_school"), is_data=True),
+        Case("oulad", "OULAD", lambda: load("oulad"), is_data=True),
+        Case("adult", "Adult", lambda: load("adult"), is_data=True),
+        Case("dutch", "Dutch", lambda: load("dutch"), is_data=True),
+        Case("adult_100k", "Adult scaled to 100k", lambda: scale_adult(100_000)),
+        Case("adult_300k", "Adult scaled to 300k", lambda: scale_adult(300_000)),
         Case("columns_30", "100k rows, 30 columns, 3 changes", lambda: make_many_columns(100_000)),
         Case("no_discrete", "300k, no discrete, 5 continuous", lambda: make_worst(300_000, continuous=5)),
         Case("two_binary", "300k, 2 binary, 3 continuous", lambda: make_worst(300_000, binary=2)),
         Case("all_may_change", "300k, all 3 discrete may change", lambda: make_worst(300_000, binary=3, changes=3)),
         Case("one_bucket", "300k, one bucket, sensitive 99 : 1", lambda: make_worst(300_000, share=0.01, n_labels=1)),
-        Case("all_equal", "300k equal rows", lambda: make_equal(300_000), counted),
-    ]
-    return {case.name: case for case in cases}
+    )
+}
 
 
-def write_table(path: Path, table: CodedTable, rule: Comparability) -> None:
-    """Store a table and its rule as plain arrays."""
-    arrays = {kind: getattr(table, kind) for kind in ("labels", "sensitive", "discrete", "continuous")}
-    np.savez(path, rule=np.array(json.dumps(rule.to_dict())), **arrays)
+def scale_dutch(n_rows: int) -> Made:
+    """Resample Dutch's training rows: twelve discrete columns, none continuous, so that nearly all rows repeat."""
+    table, rule = load("dutch")
+    return table[np.random.default_rng(SEED).integers(len(table), size=n_rows)], rule
 
 
-def read_table(path: Path) -> Made:
-    """Read what :func:`write_table` stored."""
-    with np.load(path, allow_pickle=False) as stored:
-        arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
-    rule = Comparability.from_dict(json.loads(str(arrays.pop("rule"))))
-    return CodedTable(**arrays), rule
+def scale_adult_two_changes(n_rows: int) -> Made:
+    """Scale Adult up, and let two discrete columns differ."""
+    table, rule = scale_adult(n_rows)
+    return table, replace(rule, max_discrete_changes=2)
 
 
-if __name__ == "__main__":
-    write_table(Path(sys.argv[2]), *list_cases()[sys.argv[1]].make())
+# tables that can be made in any size: title, and how
+SCALED: Final[dict[str, tuple[str, Callable[[int], Made]]]] = {
+    "adult": ("Adult scaled up", scale_adult),
+    "few": ("Few columns: 2 binary, 3 continuous", lambda n: make_worst(n, binary=2)),
+    "repeated": ("Many equal rows: Dutch resampled", scale_dutch),
+    "two": ("Adult scaled up, 2 changes", scale_adult_two_changes),
+}
+
+
+def scale_adult_frame(data: Any, n_rows: int) -> tuple[Any, Any]:
+    """Scale Adult up as a frame of the user's own; the numbers stay as fine as the jitter."""
+    schema = data.roles.learn(data.train.X)
+    table, _ = scale_adult(n_rows)
+    people = schema.decode(table)
+    for position, name in enumerate(table.names["continuous"]):
+        low, high = schema.ranges[name]
+        people[name] = low + table.continuous[:, position] * (high - low)
+    return people, table.labels
+
+
+def as_frame(table: CodedTable) -> pa.Table:
+    """Turn codes into a table of the user's own, with a column of scores that leans on the sensitive columns, too."""
+    random = np.random.default_rng(SEED)
+    columns: dict[str, NDArray[Any]] = {}
+    score = random.normal(0.0, 0.5, len(table)) + table.labels
+    for kind in KINDS:
+        for position, values in enumerate(getattr(table, kind).T):
+            columns[f"{kind}_{position}"] = np.ascontiguousarray(values)
+            score += 0.3 * (values - values.mean()) / (values.std() or 1.0)
+    return pa.table(columns | {"label": table.labels, "score": 1 / (1 + np.exp(-score))})
+
+
+def roles_of(names: Sequence[str]) -> Roles:
+    """Tell the roles of such a table by the names of its columns."""
+    listed = {kind: [name for name in names if name.startswith(f"{kind}_")] for kind in KINDS}
+    return Roles(**listed, label="label", ignored="score")

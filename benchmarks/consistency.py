@@ -11,27 +11,26 @@ steps), on the training rows of the five data sets and on Adult's scaled up to a
 model and the one with pairs are fitted in turn, on one thread; the lowest of the processor's seconds of each counts,
 and the lowest of the clock's. Finding the pairs is in them, compiling kernels, which happens once in an installation,
 is not.
-Results are stored as soon as they are there (results/consistency.json) and not measured again, unless asked with
+Results are stored as soon as they are there (results/consistency.json.xz) and not measured again, unless asked with
 --again. The readable table is results/consistency.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from _harness import RESULTS, read_figures, write_figures
 from _remedies_methods import LINEAR, NET, TREES, make_plain
 from likewise import ConsistentClassifier, Dataset, SmoothedScores, load_dataset
 
-HERE: Final = Path(__file__).parent
+NAME: Final = "consistency"
 CASES: Final = ("compas", "law_school", "oulad", "adult", "dutch", "million")
 TURNS: Final = {TREES: 5, LINEAR: 5, NET: 2}  # of a million rows one
 MOST: Final = 2.0
@@ -45,23 +44,20 @@ Results = dict[str, Any]
 
 def main() -> None:
     options = read_arguments()
-    options.results.mkdir(parents=True, exist_ok=True)
-    path = options.results / "consistency.json"
-    results: Results = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    results = read_figures(NAME)
     for case in () if options.report else options.only:
         data = load(case)
         for model in TURNS:
             name = f"{case}, {model}"
             if name not in results or options.again:
                 results[name] = compare(model, data, 1 if case == "million" else TURNS[model])
-                store(results, path)
+                write_figures(NAME, results)
                 print(name, results[name], flush=True)
         if case == "million" and ("million, smoothing" not in results or options.again):
             results["million, smoothing"] = smooth(data)
-            store(results, path)
+            write_figures(NAME, results)
             print("million, smoothing", results["million, smoothing"], flush=True)
-    path.with_suffix(".md").write_text(write_table(results), "utf-8")
-    print(path.with_suffix(".md").read_text("utf-8"))
+    (RESULTS / f"{NAME}.md").write_text(write_page(results), "utf-8")
 
 
 def compare(model: str, data: Dataset, n_turns: int) -> Results:
@@ -134,11 +130,8 @@ def load(case: str) -> Dataset:
     return replace(data, train=replace(data.train, X=X, y=data.train.y.iloc[rows].reset_index(drop=True)))
 
 
-def store(results: Results, path: Path) -> None:
-    path.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-
-
-def write_table(results: Results) -> str:
+def write_page(results: Results) -> str:
+    """Write the table."""
     lines = [
         "# What pairs in the loss cost",
         "",
@@ -179,7 +172,6 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--only", default=",".join(CASES), help="cases, with commas")
     parser.add_argument("--again", action="store_true", help="measure anew what is stored")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the readable table anew")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="the folder to write to")
     options = parser.parse_args()
     options.only = options.only.split(",")
     return options

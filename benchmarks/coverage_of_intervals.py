@@ -11,7 +11,7 @@ From each population (``_coverage_populations.py``), whose truth is known, table
 the two audits compared. An interval covers if the truth is in it. With the limit of a policy at the truth, a measure
 passes wrongly if its whole interval is better than the truth, and fails wrongly if the whole interval is worse. Where
 there is no interval, the verdict is inconclusive: that is counted beside. Figures are stored as they come
-(results/coverage.json), and what is stored is not drawn again, unless asked with --again, which draws the populations
+(results/coverage.json.xz), and what is stored is not drawn again, unless asked with --again, which draws populations
 and parts that are named from their first table on. The table is
 results/coverage.md.
 
@@ -22,26 +22,25 @@ pairs: the same intervals in a fraction of the time.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from _coverage_populations import GAP_LIMIT, POPULATIONS, People, find_truth
-from _coverage_report import part_of, write_report
+from _coverage_report import part_of, write_page
+from _harness import RESULTS, read_figures, write_figures
 from likewise import Audit, Comparability, Roles, audit, compare_audits
 from likewise.auditing import Measure
 from likewise.exceptions import LikewiseError, LikewiseWarning
 
-HERE: Final = Path(__file__).parent
+NAME: Final = "coverage"
 AT_ONCE: Final = 50  # tables: what is lost when the program is stopped
 HIGHER_IS_BETTER: Final = ("roc_auc", "average_precision", "accuracy", "balanced_accuracy", "f1", "r2", "score_spread")
 COUNTS: Final = ("n", "n_intervals", "n_covered", "n_false_pass", "n_false_fail")
@@ -53,9 +52,7 @@ Tally = dict[str, dict[str, float]]
 def main() -> None:
     """Simulate what the command line asks for and is not stored yet."""
     options = read_arguments()
-    path = options.results / "coverage.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    stored = read_figures(NAME)
     if options.again:
         forget(stored, options.populations, options.parts)
     with ProcessPoolExecutor(options.jobs) as pool:
@@ -72,15 +69,12 @@ def main() -> None:
                 for tally in pool.map(partial(simulate, name, part, truth, n_resamples), starts):
                     one["draws"][part] = one["draws"].get(part, 0) + AT_ONCE
                     merge(one["measures"], tally)
-                    unfinished = path.with_suffix(".part")
-                    unfinished.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
-                    unfinished.replace(path)
+                    write_figures(NAME, stored)
                 print(
                     f"{name}, {part}: {one['draws'].get(part, 0):,} tables, {time.perf_counter() - began:.0f} s",
                     flush=True,
                 )
-    write_report(stored, path.with_suffix(".md"))
-    print(path.with_suffix(".md").read_text())
+    (RESULTS / f"{NAME}.md").write_text(write_page(stored), "utf-8")
 
 
 def read_arguments() -> argparse.Namespace:
@@ -92,7 +86,6 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--resamples", type=int, default=200, help="bootstrap resamples for measures of people")
     parser.add_argument("--populations", type=lambda text: text.split(","), default=list(POPULATIONS))
     parser.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS))
-    parser.add_argument("--results", type=Path, default=HERE / "results")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--again", action="store_true")
     return parser.parse_args()

@@ -14,11 +14,9 @@ chance; chance that is larger in some cells than in others; people with weights 
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -26,9 +24,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import likewise
-from mining import store
+from _harness import RESULTS, write_figures
 
-HERE: Final = Path(__file__).parent
+NAME: Final = "named_people"
 RATES: Final = (0.05, 0.1, 0.2)
 N_PEOPLE: Final = 800
 SHIFT: Final = 0.3
@@ -86,18 +84,13 @@ def main() -> None:
     """Simulate, store and show."""
     parser = argparse.ArgumentParser(description="Simulate how many people are named falsely.")
     parser.add_argument("--tables", type=int, default=200, help="of each population")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="the folder to write to")
     options = parser.parse_args()
-    options.results.mkdir(parents=True, exist_ok=True)
-    path = options.results / "named_people.json"
     versions = {"python": platform.python_version(), "likewise": likewise.__version__, "numpy": version("numpy")}
     found: Results = {"tables": options.tables, "versions": versions, "populations": {}}
     for number, (name, population) in enumerate(POPULATIONS.items()):
         found["populations"][name] = simulate(population, number, options.tables)
-    store(found, path)
-    text = write_report(json.loads(path.read_text()))
-    path.with_suffix(".md").write_text(text)
-    print(text)
+    write_figures(NAME, found)
+    (RESULTS / f"{NAME}.md").write_text(write_page(found), "utf-8")
 
 
 def simulate(population: Callable[[Random], Results], number: int, n_tables: int) -> Results:
@@ -133,7 +126,7 @@ def mean_of_known(powers: list[float | None]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def write_report(results: Results) -> str:
+def write_page(results: Results) -> str:
     """Write the table."""
     versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
     lines = []

@@ -13,7 +13,7 @@ loss is at most 0.02 higher than the plain model's is chosen; the plain model, i
 by scores that only move closer together. The chosen model is fitted again to all training rows, and scores the test
 rows once. Nothing is chosen by test rows.
 
-One line of JSON per cell is appended to results/remedies.jsonl as soon as it is there; what is stored is not measured
+A cell is stored in results/remedies.json.xz as soon as it is there; what is stored is not measured
 again, unless it was chosen among other weights than are tried now. The readable table is results/remedies.md. Seconds
 are the processor's, of fitting the chosen model.
 """
@@ -21,24 +21,23 @@ are the processor's, of fitting the chosen model.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from _harness import RESULTS, read_figures, write_figures
 from _remedies_methods import REMEDIES, Remedy, make_plain
-from _remedies_report import write_report
+from _remedies_report import write_page
 from likewise import Dataset, FrontierSearch, audit, load_dataset
 
-HERE: Final = Path(__file__).parent
+NAME: Final = "remedies"
 DATA: Final = ("adult", "compas", "law_school", "oulad", "dutch")
 N_SPLITS: Final = 10
 MAX_LOSS: Final = 0.02  # of log loss
@@ -54,28 +53,25 @@ Cell = dict[str, Any]
 
 def main() -> None:
     options = read_arguments()
-    options.results.mkdir(parents=True, exist_ok=True)
-    path = options.results / "remedies.jsonl"
+    stored = read_figures(NAME)
     if not options.report:
-        stored = {(cell["data"], cell["split"], cell["remedy"]): cell for cell in read_cells(path)}
         wanted = [
             (name, split, number)
             for split in options.splits
             for name in options.only
             for number, remedy in enumerate(REMEDIES)
-            if not remedy.is_current(stored.get((name, split, remedy.title), {"failed": "not measured"}))
+            if not remedy.is_current(stored.get(f"{name}; {split}; {remedy.title}", {"failed": "not measured"}))
         ]
-        measure_all(wanted, path, options.jobs)
-    write_report(read_cells(path), path.with_suffix(".md"))
-    print(path.with_suffix(".md").read_text("utf-8"))
+        measure_all(wanted, stored, options.jobs)
+    (RESULTS / f"{NAME}.md").write_text(write_page(stored), "utf-8")
 
 
-def measure_all(wanted: list[tuple[str, int, int]], path: Path, n_jobs: int) -> None:
+def measure_all(wanted: list[tuple[str, int, int]], stored: dict[str, Cell], n_jobs: int) -> None:
     """Measure cells in processes, and store each as soon as it is there."""
     started = time.perf_counter()
     os.environ.update({f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")})
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_jobs, mp_context=context) as pool, path.open("a", encoding="utf-8") as file:
+    with ProcessPoolExecutor(n_jobs, mp_context=context) as pool:
         waiting = {pool.submit(measure, *cell): cell for cell in wanted}
         for done, future in enumerate(as_completed(waiting), start=1):
             name, split, number = waiting[future]
@@ -84,8 +80,8 @@ def measure_all(wanted: list[tuple[str, int, int]], path: Path, n_jobs: int) -> 
                 cell |= future.result()
             except Exception as error:  # the others go on, and it is tried again next time
                 cell["failed"] = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
-            file.write(json.dumps(cell) + "\n")
-            file.flush()
+            stored[f"{name}; {split}; {cell['remedy']}"] = cell
+            write_figures(NAME, stored)
             shown = cell.get("failed") or f"{cell['params']} in {cell['seconds_in_all']:.0f} s"
             so_far = time.perf_counter() - started
             print(f"{done}/{len(wanted)} {so_far:.0f} s: {name} {split} {cell['remedy']}: {shown}", flush=True)
@@ -158,20 +154,12 @@ def load_split(name: str, split: int) -> Dataset:
     return replace(data, train=train, test=test)
 
 
-def read_cells(path: Path) -> list[Cell]:
-    """Read what is stored; of a cell that is there twice the last counts."""
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    cells = [json.loads(line) for line in lines]
-    return list({(cell["data"], cell["split"], cell["remedy"]): cell for cell in cells}.values())
-
-
 def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--only", default=",".join(DATA), help="data sets, with commas")
     parser.add_argument("--splits", default=",".join(map(str, range(N_SPLITS))), help="seeds of splits, with commas")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the readable table anew")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="the folder to write to")
     options = parser.parse_args()
     options.only = options.only.split(",")
     options.splits = [int(split) for split in options.splits.split(",")]

@@ -11,18 +11,16 @@ learned and the truth of each is known (from 60,000 people and 2.4 million pairs
 on 400 held-out people; then its gain, unfairness and loss are looked up in the intervals of ``best_point_``
 (of a model named in advance) and of ``selection_`` (which allow for the choice).
 
-Figures are stored in results/selection.json, and written as a table to results/selection.md.
+Figures are stored in results/selection.json.xz, and written as a table to results/selection.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
@@ -32,11 +30,12 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import average_precision_score
 
+from _harness import RESULTS, read_figures, write_figures
 from likewise import Comparability, Roles
 from likewise.exceptions import LikewiseWarning
 from likewise.frontier import FrontierSearch, WeightRange
 
-HERE: Final = Path(__file__).parent
+NAME: Final = "selection"
 N_CASES: Final = 60
 N_PEOPLE: Final = 445  # nine tenths of whom are held out
 N_TRUTH: Final = 60_000
@@ -61,17 +60,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=100, help="searches of each kind (default: 100)")
     parser.add_argument("--kinds", default=",".join(KINDS), help="which kinds, by comma")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="folder of the figures")
     options = parser.parse_args()
-    path = options.results / "selection.json"
-    stored: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    stored = read_figures(NAME)
     for kind in options.kinds.split(","):
         began = time.process_time()
         stored[kind] = simulate(kind, options.draws)
         stored[kind]["seconds"] = round(time.process_time() - began, 1)
-        path.write_text(json.dumps(stored, indent=1) + "\n")
+        write_figures(NAME, stored)
         print(kind, stored[kind], flush=True)
-    path.with_suffix(".md").write_text(write_table(stored))
+    (RESULTS / f"{NAME}.md").write_text(write_page(stored), "utf-8")
 
 
 def draw_people(n: int, seed: int) -> pa.Table:
@@ -205,7 +202,7 @@ def run_search(kind: str, draw: int) -> FrontierSearch:
         return search.fit(people.drop_columns("label"), people.column("label").to_numpy())
 
 
-def write_table(stored: Mapping[str, Any]) -> str:
+def write_page(stored: Mapping[str, Any]) -> str:
     """Return the figures as Markdown."""
     lines = [
         "# Intervals of a chosen model",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.needs import do_without
 from tests.sizes import sized
 from tests.spark_session import spark
 
@@ -34,7 +35,7 @@ def public() -> Callable[[str], Dataset]:
 
     def load(name: str) -> Dataset:
         if name not in local:
-            pytest.skip(f"data set {name} is not on this machine")
+            do_without(f"data set {name} is not on this machine")
         if name not in loaded:
             loaded[name] = load_dataset(name, download=False)
         return loaded[name]

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from tests.needs import do_without
 
 __all__ = ["spark", "why_no_spark"]
 
@@ -27,7 +28,7 @@ def spark() -> Iterator[Any]:
     """Start a real Spark with two threads. How small and quiet it is says the conftest.py of the whole project."""
     reason = why_no_spark()
     if reason is not None:
-        pytest.skip(reason)
+        do_without(reason)
     from pyspark.sql import SparkSession
 
     session = SparkSession.builder.master("local[2]").appName("likewise tests").getOrCreate()

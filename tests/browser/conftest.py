@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request, expect, sync_playwright
 from tests.explore.asking import Served, start_page
+from tests.needs import do_without
 
 from likewise import Policy, audit, load_dataset
 from likewise.auditing import Audit, Verdict
@@ -39,7 +40,7 @@ def browser() -> Iterator[Browser]:
     # the shell without windows needs half the processor time
     chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if chromium is None:
-        pytest.skip("Chromium is not on this machine")
+        do_without("Chromium is not on this machine")
     with sync_playwright() as playwright:
         # a container's root has no sandbox, and a small /dev/shm
         started = playwright.chromium.launch(
