@@ -8,7 +8,7 @@ try:
     from likewise.cli._interrupts import report_interrupt, watch_interrupts
 except KeyboardInterrupt:
     if sys.stderr is not None:
-        print("likewise: interrupted; no file was written.", file=sys.stderr)
+        print("likewise: interrupted; every file is whole, or was not written.", file=sys.stderr)
     sys.exit(130)
 
 __all__ = ["main"]

@@ -18,7 +18,6 @@ from likewise._extras import pip_command
 from likewise._random import draw_seed
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, say_rule, working
-from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, option
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError, LikewiseError, MissingExtra
@@ -180,7 +179,6 @@ def get_generator(
         generator = _make_generator(options, roles, rule, progress).fit(frame)
     if options.save is not None:
         generator.save(options.save)
-        leave_behind(f"the generator in '{options.save}' was written")
         say(console, f"The generator is in {options.save}.", "")
     return generator
 

@@ -1,4 +1,4 @@
-"""Ctrl-C: noticed in whatever form it surfaces, and what it leaves behind. Imports nothing heavy."""
+"""Ctrl-C: noticed in whatever form it surfaces, and said in one line. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from types import FrameType
 from typing import Final
 
 INTERRUPTED: Final = 130  # as shells report Ctrl-C
-NOTHING: Final = "no file was written"
 
 
 @dataclass(slots=True)
 class _Interrupt:
     came: bool = False
-    left: str = NOTHING
 
 
 _state: Final = _Interrupt()
@@ -27,7 +25,7 @@ _state: Final = _Interrupt()
 @contextmanager
 def watch_interrupts() -> Iterator[None]:
     """Remember Ctrl-C: compiled libraries may turn it into an error of their own."""
-    _state.came, _state.left = False, NOTHING
+    _state.came = False
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(usual):  # as when it is ignored
         yield
@@ -52,14 +50,8 @@ def comes_of_interrupt(error: BaseException | None) -> bool:
     return error is not None or _state.came
 
 
-def leave_behind(what: str) -> None:
-    """Set what is said of files if Ctrl-C comes from now on: ``no file was written`` is no longer true."""
-    _state.left = what
-
-
 def report_interrupt() -> int:
     """Print one line, and return the exit code."""
-    left = "".join(letter if letter.isprintable() else " " for letter in _state.left)
     if sys.stderr is not None:  # it is None when the caller closed it
-        print(f"likewise: interrupted; {left}.", file=sys.stderr)
+        print("likewise: interrupted; every file is whole, or was not written.", file=sys.stderr)
     return INTERRUPTED

@@ -18,7 +18,6 @@ from likewise._checks import free_name
 from likewise._folders import ONE_AT_A_TIME, clear_leftovers, hash_file, put_in_place, remove, unfinished_name
 from likewise._json import plain
 from likewise.auditing import Policy
-from likewise.cli._interrupts import leave_behind
 from likewise.cli._models import ModelFile
 from likewise.cli._plan import AuditPlan
 from likewise.cli._tables import TableFiles, name_files
@@ -101,7 +100,6 @@ def replacing(out: Path, named: Path | None = None) -> Iterator[Path]:
     try:
         yield part
         os.replace(part, target)
-        leave_behind(f"'{out}' was written" if named is None else f"'{named}' is incomplete: repeat the command")
     except OSError as error:
         raise TableFileError(f"'{named or out}' cannot be written: {error.strerror or error}.") from error
     finally:
@@ -177,7 +175,6 @@ def _write_folder(out: Path, writers: Writers) -> None:
             _write_whole(Path(os.path.realpath(out)), writers)
         else:
             _write_into(out, writers)
-        leave_behind(f"the audit in '{out}' was written")
     except OSError as error:
         raise TableFileError(f"'{out}' cannot be written: {error.strerror or error}.") from error
 

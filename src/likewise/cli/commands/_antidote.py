@@ -30,7 +30,6 @@ from likewise.cli._generators import (
     get_generator,
     refuse_none,
 )
-from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, OUTPUT, option, takes
 from likewise.cli._outputs import add_provenance, check_table_target, is_folder, write_antidotes
 from likewise.cli._tables import PARQUET_ENDINGS, TableFile, is_csv
@@ -183,7 +182,6 @@ def _into_folder(console: Console, columns: GeneratorColumns, source: TableFile,
     if options.ratio is not None:
         amount["ratio"] = _scaled_ratio(console, generator, rows, options)
     found = _write_parts(console, generator, rows, out, {**amount, "about": {"question": question}})
-    leave_behind(f"'{out}' was written")
     shutil.rmtree(_fitted_folder(out), ignore_errors=True)
     _check_number(found, options)
     few, together = _first_antidotes(generator, rows, amount)
@@ -269,7 +267,6 @@ def _fit_once(
     generator = fit()
     if options.load is None and options.kind != "uniform":
         shutil.rmtree(kept, ignore_errors=True)
-        leave_behind(f"repeat the same command to resume '{out}'")
         generator.save(kept / "generator")
         unfinished = asked.with_name(".question.json")
         unfinished.write_text(json.dumps(question), "utf-8")
@@ -325,7 +322,6 @@ def _write_parts(
 
     if out.exists():
         return dict(read_about(out, KIND)["found"])
-    leave_behind(f"repeat the same command to resume '{out}'")
     with progress_bar(console) as progress, warnings.catch_warnings():
         task = progress.add_task("Generating antidotes", total=rows.n_rows)
 

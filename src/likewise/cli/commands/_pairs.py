@@ -24,7 +24,6 @@ from likewise.cli._console import (
     say_rule,
     working,
 )
-from likewise.cli._interrupts import leave_behind
 from likewise.cli._options import COLUMNS, LARGE, OUTPUT, option, takes
 from likewise.cli._outputs import check_table_target, is_folder, open_pairs
 from likewise.cli._tables import TableFile
@@ -205,7 +204,6 @@ def search_into_folder(
     console: Console, table: CodedTable, rule: Comparability, folder: Path, options: PairsOptions
 ) -> Findings:
     """Write all pairs that a folder does not have yet, and sum up what is in it."""
-    leave_behind(f"repeat the same command to resume '{folder}'")
     with progress_bar(console) as progress:
         task = progress.add_task("Searching", total=len(table))
 
@@ -214,7 +212,6 @@ def search_into_folder(
             progress.update(task, completed=so_far["n_rows_done"], description=written)
 
         n_pairs = write_pairs(table, rule, folder, progress=show, memory_limit=options.memory_limit)
-    leave_behind(f"'{folder}' was written")
     tally = FindingsTally(table, rule)
     for pairs in _follow(console, read_pairs(folder, table, rule), len(table)):
         tally.add(pairs)
