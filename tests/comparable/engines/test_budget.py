@@ -49,7 +49,7 @@ def ask(people, how):
 def read(field):
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line.split()[1] for line in lines if line.startswith(field)))
-how = {"engine": "memory", "memory_limit": int(sys.argv[1])}
+how = {"memory_limit": int(sys.argv[1])}
 found = {}
 for name, question in ask(people, how).items():
     ask(people[:4_000], how)[name]()
