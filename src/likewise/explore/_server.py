@@ -11,9 +11,10 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from email.message import Message
 from functools import cache
 from http.server import BaseHTTPRequestHandler
 from importlib import resources
@@ -292,7 +293,7 @@ class Guard:
         """The accepted Host headers."""
         return f"127.0.0.1:{self.port}", f"localhost:{self.port}"
 
-    def admit(self, headers: Mapping[str, str], path: str) -> str:
+    def admit(self, headers: Message, path: str) -> str:
         """Refuse foreign requests; return the path after the token."""
         host = headers.get("host", "")
         if host not in self.hosts:  # DNS rebinding: a foreign name that resolves here
@@ -306,7 +307,7 @@ class Guard:
             raise Refused(403, "The address has no valid token. Open the one that likewise printed.")
         return rest
 
-    def check_request(self, headers: Mapping[str, str]) -> None:
+    def check_request(self, headers: Message) -> None:
         """Accept only requests of the page's script: forms and links cannot send these headers."""
         if not self.is_token(headers.get(TOKEN_HEADER, "")):
             raise Refused(403, "The request has no valid token.")
