@@ -75,7 +75,7 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks are looked at
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs Spark, doctests too, and leave it out where there is none."""
     reason = why_no_spark()
     for item in items:
@@ -86,21 +86,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("long")
         if reason is not None and not HAS_TO_RUN and item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.skip(reason=reason))
-    leave_variants_out(items)
+    if not IS_LONG:
+        leave_long_out(config, items)
     items.sort(key=lambda item: [part not in item.nodeid.partition("::")[0] for part in LONGEST])
 
 
-def leave_variants_out(items: list[pytest.Item]) -> None:
-    """Of a test with the mark ``part``, keep one variant in so many; which is first is drawn from the test's name."""
-    variants: dict[tuple[str, int], list[pytest.Item]] = {}
+def leave_long_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests with the mark ``long``; of one with a number, keep one variant in so many.
+
+    Which is first is drawn from the test's name.
+    """
+    kept, variants = list[pytest.Item](), dict[str, list[pytest.Item]]()
     for item in items:
-        if (mark := item.get_closest_marker("part")) is not None:
-            variants.setdefault((item.nodeid.partition("[")[0], *mark.args), []).append(item)
-    for (name, one_in), those in variants.items():
-        first = crc32(name.encode()) % min(one_in, len(those))
-        for place, item in enumerate(those):
-            if place % one_in != first:
-                item.add_marker("long")
+        if (mark := item.get_closest_marker("long")) is None:
+            kept.append(item)
+        elif mark.args:
+            variants.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, those in variants.items():
+        (one_in,) = those[0].get_closest_marker("long").args  # type: ignore[union-attr]  # they have it
+        kept += those[crc32(name.encode()) % min(one_in, len(those)) :: one_in]
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 @pytest.hookimpl(optionalhook=True)

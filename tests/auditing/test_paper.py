@@ -10,7 +10,6 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
-from tests.sizes import some_of
 
 from likewise import Audit, Dataset, audit
 
@@ -51,8 +50,8 @@ def audit_logistic(data: Dataset, **options: Any) -> Audit:
     return audit(fit(data), data.test.X, data.test.y, roles=schema, rule=data.rule, n_resamples=0, **options)
 
 
-@pytest.mark.part(2)
-@pytest.mark.parametrize("name", some_of(PAIRS, 3, 1))  # of Adult: tests/paper/test_fast.py
+@pytest.mark.long(6)
+@pytest.mark.parametrize("name", PAIRS)  # of Adult: tests/paper/test_fast.py
 def test_logistic_regression_gives_the_numbers_of_the_paper(name: str, public: Callable[[str], Dataset]) -> None:
     found = audit_logistic(public(name))
     percent = [100 * (found[number].value or 0.0) for number in NUMBERS]

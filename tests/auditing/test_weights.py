@@ -63,7 +63,7 @@ def rates(found: Audit) -> dict[Any, Any]:
     return shares | {("coverage", one.label, one.values): (one.share,) for one in found.coverage}
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
 @pytest.mark.parametrize("seed", range(3))
 def test_whole_number_weights_repeat_people(task: str, seed: int) -> None:
@@ -170,7 +170,7 @@ def test_a_weight_of_zero_leaves_a_person_out() -> None:
         people.audit(weights=nobody)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("how", ["stream", "folder", "sample"])
 def test_pairs_may_be_streamed_read_or_sampled(how: str, tmp_path: Any) -> None:
     from likewise.comparable import write_pairs

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
-from tests.sizes import some_of
 
 from likewise import Roles
 from likewise.baselines import (
@@ -48,19 +47,16 @@ MODELS = [
 
 
 def checks_of(estimator: Any) -> list[Any]:
-    """Return another part of the checks for each estimator, all in a long run; on their base all have been run."""
+    """Return the checks; most are left out unless the run is long, for on their base all have been run."""
     refused = {} if estimator in TRANSFORMERS else {"check_sample_weight_equivalence_on_dense_data": DRAWN}
-    checks = estimator_checks_generator(estimator, expected_failed_checks=refused, mark="xfail")
-    if estimator in TRANSFORMERS:
-        return some_of(checks, 5, TRANSFORMERS.index(estimator))
-    return some_of(checks, 10, 3 * MODELS.index(estimator))
+    return list(estimator_checks_generator(estimator, expected_failed_checks=refused, mark="xfail"))
 
 
 def named(value: Any) -> str:
     return str(getattr(getattr(value, "func", value), "__name__", type(value).__name__))
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(16)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")  # most of the data there is noise
 @pytest.mark.parametrize(
     ("estimator", "check"), [one for model in (*TRANSFORMERS, *MODELS) for one in checks_of(model)], ids=named

@@ -103,7 +103,7 @@ def test_the_distance_is_the_same(basis: Any) -> None:
     assert torch.allclose(theirs(left, right)[:, 0], ours, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-3), (torch.float64, 1e-7)])
 def test_sensei_takes_the_same_way(
     basis: Any, dtype: torch.dtype, tolerance: float, monkeypatch: pytest.MonkeyPatch
@@ -126,7 +126,7 @@ def test_sensei_takes_the_same_way(
     assert len(set(np.round(weights, 3))) > N_BATCHES // 2  # it is a way, and no standing still
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-3), (torch.float64, 1e-7)])
 def test_sensr_in_a_single_stage_takes_the_same_way(
     basis: Any, dtype: torch.dtype, tolerance: float, monkeypatch: pytest.MonkeyPatch

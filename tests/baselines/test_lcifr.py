@@ -40,7 +40,7 @@ def fit_people(**given: Any) -> LCIFRClassifier:
     return LCIFRClassifier(ROLES, **QUICK | given).fit(PEOPLE, LABELS)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.LatentSpaceShrunk")  # of a delta that is meant to be too large
 @pytest.mark.parametrize("given", [{"gamma": 0.0}, {"gamma": 7.0, "delta": 1e9}], ids=["no gamma", "no excess"])
 @pytest.mark.parametrize("own", [None, Probe], ids=["own encoder", "dropout and batch norm"])
@@ -133,7 +133,7 @@ def test_the_history_tells_of_both_phases() -> None:
     assert model.n_iter_ == STEPS["n_iterations"] + 20
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("attack", ["enumerate", "dl2"])
 def test_the_same_seed_gives_the_same_numbers(attack: str) -> None:
     one, other = (fit_people(attack=attack).predict_proba(PEOPLE) for _ in range(2))

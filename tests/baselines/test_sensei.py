@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.sizes import sized, some_of
+from tests.sizes import sized
 from torch import nn
 
 from likewise.baselines import SenSeIClassifier
@@ -37,7 +37,8 @@ def test_without_a_price_it_is_plain_fitting_bit_for_bit(applicants: Any, networ
         assert torch.equal(priced.network_.state_dict()[name], value)
 
 
-@pytest.mark.parametrize(("output_distance", "rho"), some_of([("logits", 0.2), ("probabilities", 5.0)], 2))
+@pytest.mark.long(2)
+@pytest.mark.parametrize(("output_distance", "rho"), [("logits", 0.2), ("probabilities", 5.0)])
 def test_sensitive_differences_count_less_with_a_price(
     applicants: Any, gap_of: Any, output_distance: str, rho: float
 ) -> None:
@@ -120,7 +121,7 @@ def test_the_same_seed_gives_the_same_network(applicants: Any) -> None:
     assert np.array_equal(first, second)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("output_distance", ["logits", "probabilities"])
 def test_more_classes_than_two(applicants: Any, output_distance: str) -> None:
     frame, _ = applicants

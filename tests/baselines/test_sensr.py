@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.sizes import sized, some_of
+from tests.sizes import sized
 from torch import nn
 
 from likewise._random import stream
@@ -67,7 +67,7 @@ def test_a_step_is_plain_where_the_attack_finds_nothing(n_outputs: int) -> None:
     assert loss.report() == {"lambda": 2.0, "attack_gain": 0.0, "mean_distance": 0.0}
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("variant", ["two_stage", "single_stage"])
 def test_the_history_tells_of_attacks(applicants: Any, variant: str) -> None:
     model = SenSRClassifier("sex", variant=variant, full_step=0.02, epsilon=0.01, **QUICK | {"n_iterations": 60}).fit(
@@ -83,7 +83,7 @@ def test_the_history_tells_of_attacks(applicants: Any, variant: str) -> None:
     assert model.roles_.sensitive == ("sex",)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of a single stage, on so few inputs
 @pytest.mark.parametrize("variant", ["two_stage", "single_stage"])
 def test_the_same_seed_gives_the_same_network(applicants: Any, variant: str) -> None:
@@ -139,20 +139,17 @@ def test_frozen_layers_stay_frozen(applicants: Any) -> None:
     assert torch.equal(model.network_[0].weight, made[0])
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(6)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of a single stage, on so few inputs
 @pytest.mark.parametrize(
     ("given", "start", "epsilon", "step"),
-    some_of(
-        [
-            ({}, 2.0, 3e-5, None),
-            ({"epsilon": 0.004, "full_step": 0.02, "lambda_start": 0.5}, 0.5, 0.004, None),
-            ({"variant": "single_stage"}, 1.0, 0.1, 1.0),
-            ({"variant": "single_stage", "epsilon": 0.3, "lambda_start": 3.0, "lambda_step": 2.5}, 3.0, 0.3, 2.5),
-            ({"n_full_steps": 0}, 2.0, 3e-5, 0.0),
-        ],
-        3,
-    ),
+    [
+        ({}, 2.0, 3e-5, None),
+        ({"epsilon": 0.004, "full_step": 0.02, "lambda_start": 0.5}, 0.5, 0.004, None),
+        ({"variant": "single_stage"}, 1.0, 0.1, 1.0),
+        ({"variant": "single_stage", "epsilon": 0.3, "lambda_start": 3.0, "lambda_step": 2.5}, 3.0, 0.3, 2.5),
+        ({"n_full_steps": 0}, 2.0, 3e-5, 0.0),
+    ],
 )
 def test_the_weight_of_distance_takes_the_way_of_its_variant(
     applicants: Any, lambda_path: Any, given: dict[str, Any], start: float, epsilon: float, step: float | None
@@ -165,7 +162,7 @@ def test_the_weight_of_distance_takes_the_way_of_its_variant(
     assert len(set(path)) > 20 or step == 0
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of a single stage, on so few inputs
 @pytest.mark.parametrize(("variant", "wanted"), [("two_stage", 1e-3), ("single_stage", 0.05)])
 def test_each_variant_has_steps_of_its_own(applicants: Any, variant: str, wanted: float) -> None:
@@ -190,7 +187,7 @@ def test_settings_of_the_subspace_reach_it(applicants: Any) -> None:
     assert list(ranks.values()) == [2 + 3, 2, 3 + 3, 3]
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("given", [{}, {"patience": 20, "validation_fraction": 0.3}])
 def test_only_rows_that_are_fitted_to_teach_the_subspace(applicants: Any, given: dict[str, Any]) -> None:
     frame, y = applicants

@@ -273,7 +273,7 @@ def test_refusals(parameters: dict[str, Any], error: type[Exception], words: str
         SensitiveSubspace(**parameters).fit(people())
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("roles", ["sex", ["sex", "origin"], Roles(sensitive="house", bins={"house": 2})])
 def test_a_saved_projection_is_the_same_again(roles: Any, tmp_path: Path) -> None:
     frame = people()

@@ -13,7 +13,6 @@ from tests.browser import hostile
 from tests.browser.conftest import WIDTHS, Open
 from tests.browser.looking import find_faults, scrolls_sideways
 from tests.explore.asking import Served
-from tests.sizes import some_of
 
 from likewise.explore import Explorer
 from likewise.report._text import isolate, tidy
@@ -117,7 +116,8 @@ def test_hostile_data_stays_text_in_every_part_of_the_page(open_page: Open, serv
     assert find_damage(page) == []
 
 
-@pytest.mark.parametrize("width", some_of(WIDTHS.values(), 2, 1))
+@pytest.mark.long(2)
+@pytest.mark.parametrize("width", WIDTHS.values())
 def test_hostile_data_leaves_the_layout_as_it_is(open_page: Open, served: Served, width: int) -> None:
     page = start(open_page, served, width=width)
     page.locator("#split").click()

@@ -12,7 +12,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Open
 from tests.browser.looking import scrolls_sideways
 from tests.explore.asking import Served
-from tests.sizes import some_of
 
 from likewise import Comparability, Roles
 from likewise.explore import Explorer
@@ -71,19 +70,16 @@ def test_three_labels_have_a_line_each_and_no_direction(explore: Callable[..., P
     assert "Both have label" in open_pair(page)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(6)
 @pytest.mark.parametrize(
     ("roles", "disabled"),
-    some_of(
-        [
-            ({"discrete": "job"}, ["shift"]),
-            ({"continuous": "age"}, ["changes"]),
-            ({}, ["changes", "shift"]),
-            ({"ordinal": ORDINAL, "matched": "job"}, ["changes", "shift"]),
-        ],
-        3,
-    ),
-    ids=some_of(["no continuous", "no discrete", "only sensitive", "ordinal and matched"], 3),
+    [
+        ({"discrete": "job"}, ["shift"]),
+        ({"continuous": "age"}, ["changes"]),
+        ({}, ["changes", "shift"]),
+        ({"ordinal": ORDINAL, "matched": "job"}, ["changes", "shift"]),
+    ],
+    ids=["no continuous", "no discrete", "only sensitive", "ordinal and matched"],
 )
 def test_a_threshold_without_columns_stands_still(
     explore: Callable[..., Page], roles: dict[str, Any], disabled: list[str]

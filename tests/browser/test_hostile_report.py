@@ -14,7 +14,7 @@ from tests.browser import hostile
 from tests.browser.conftest import WIDTHS, Look, Open
 from tests.browser.looking import find_faults, print_text, scrolls_sideways, spread_out, squeeze
 from tests.records import to_html_of_both
-from tests.sizes import sized, some_of
+from tests.sizes import sized
 
 from likewise import attribute_gaps, audit, name_people
 from likewise.auditing import Audit
@@ -161,7 +161,8 @@ def test_values_of_ten_thousand_letters_are_cut_and_keep_both_ends(look_at: Look
     assert "end-of-it" in text
 
 
-@pytest.mark.parametrize("width", some_of(WIDTHS.values(), 2, 1))
+@pytest.mark.long(2)
+@pytest.mark.parametrize("width", WIDTHS.values())
 def test_the_layout_holds(open_page: Open, report: Path, width: int) -> None:
     page = open_page(report, width=width)
     spread_out(page)

@@ -46,7 +46,7 @@ def measure(kind: str, loans: Any) -> Audit:
     return audit(asked.pop("scores"), loans.train.X, asked.pop("y"), roles=loans.roles, rule=loans.rule, **asked)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.filterwarnings(f"ignore::{ScoresCollapsed.__module__}.{ScoresCollapsed.__name__}")
 @pytest.mark.parametrize("kind", KINDS[: sized(2, None)])
 def test_a_report_of_any_audit_reads_well(open_page: Open, loans: Any, tmp_path: Path, kind: str) -> None:

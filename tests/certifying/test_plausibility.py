@@ -75,7 +75,7 @@ def test_the_rank_is_the_share_of_people_who_fit_no_better(generator: GibbsGener
     assert found.to_frame()["plausibility"].tolist() == found.plausibility.tolist()
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("differs", ["any", "all"])
 def test_only_plausible_rows_are_chosen_where_asked_for(generator: GibbsGenerator, model: Any, differs: Any) -> None:
     people, rule = draw(100, 3)[0], Comparability(1, 0.2, sensitive_differs=differs)

@@ -46,7 +46,7 @@ def holds_both(rule: Comparability, left: Any, right: Any, rises: Any) -> Any:
     return holds & np.where(rises > 0, up, down)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(sized(1, 40)))
 def test_no_pair_exceeds_its_certificate_and_every_row_found_is_comparable(kind: str, seed: int) -> None:
@@ -70,7 +70,7 @@ def test_no_pair_exceeds_its_certificate_and_every_row_found_is_comparable(kind:
     assert (np.abs(rises) <= least + rounded)[kept].all()
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("kind", sized(("ridge", "forest", "xgboost sparse"), KINDS))
 def test_no_row_drawn_near_a_person_exceeds_the_certificate(kind: str) -> None:
     model, train, test = fitted(kind, 1, sized(8, 20))
@@ -100,7 +100,7 @@ def everybody(train: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(area="n", income=1.0, extra=0.0)[train.columns]
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(
     ("kind", "differs"),
     sized(
@@ -135,7 +135,7 @@ def test_a_bound_is_never_below_the_exact_gap(kind: str) -> None:
     assert (rough.reached <= exact.reached + ROUNDED).all()
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("kind", sized(("ridge", "boosted"), KINDS))
 def test_where_low_scores_are_favourable_the_other_one_must_be_no_better(kind: str) -> None:
     model, train, test = fitted(kind, 5, 120)

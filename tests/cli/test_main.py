@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.sizes import some_of
 
 import likewise
 from likewise._checks import name_parameters, parameter
@@ -109,7 +108,8 @@ BAD_USE = {
 }
 
 
-@pytest.mark.parametrize("case", some_of(BAD_USE, 3))
+@pytest.mark.long(3)
+@pytest.mark.parametrize("case", BAD_USE)
 def test_bad_use_is_one_line_and_exit_code_2(run: Run, csv: Path, case: str) -> None:
     (csv.parent / "taken.csv").mkdir()
     args, words = BAD_USE[case]

@@ -27,7 +27,7 @@ def test_pairs_are_those_of_a_table_without_the_scores(run: Run, csv: Path, scor
     assert "scores      p  " in outcome.stderr
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("out", ["augmented.csv", "parts"])
 def test_antidotes_are_those_of_a_table_without_the_scores(
     run: Run, people: pa.Table, scored: pa.Table, tmp_path: Path, out: str

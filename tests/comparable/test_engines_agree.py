@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sizes import sized, some_of
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._internal import Bunch, visit_pairs
@@ -154,7 +154,8 @@ def test_values_of_any_size_are_compared_exactly(scale: float) -> None:
     assert as_rows(mine_pairs(table, rule)) == np.column_stack([left[near], right[near]]).tolist()
 
 
-@pytest.mark.parametrize(("n_columns", "max_changes"), some_of([(30, 3), (12, 1), (12, 3), (40, 36)], 4))
+@pytest.mark.long(4)
+@pytest.mark.parametrize(("n_columns", "max_changes"), [(30, 3), (12, 1), (12, 3), (40, 36)])
 def test_many_discrete_columns_are_no_obstacle(n_columns: int, max_changes: int) -> None:
     random = np.random.default_rng(n_columns)
     centres = random.integers(0, 5, (6, n_columns))[random.integers(0, 6, 120)]

@@ -108,7 +108,7 @@ def test_a_limit_is_not_a_total() -> None:
     assert (len(every), every.n_total, every.is_complete) == (3, 3, True)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("repeats", [1, 5])
 def test_every_pair_is_drawn_as_often_as_any_other(repeats: int) -> None:
     table = CodedTable(sensitive=np.repeat(np.arange(8), repeats)[:, None])

@@ -122,7 +122,7 @@ def test_bad_questions_are_refused_in_words(tmp_path: Path) -> None:
         write_pairs(people, RULE, tmp_path / "x", pairs_per_part=0)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("n_kept", [1, 3, 100])
 def test_a_run_that_broke_off_goes_on_to_the_same_bytes(tmp_path: Path, n_kept: int) -> None:
     people = make_people()

@@ -40,7 +40,7 @@ def pairs_by_label(dataset: Dataset, split: Split) -> dict[int, int]:
     return count_pairs(table, dataset.rule).by_label
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @each_public
 def test_the_comparable_pairs_are_the_known_ones(public: Load, name: str) -> None:
     dataset = public(name)

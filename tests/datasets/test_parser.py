@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.sizes import sized, some_of
+from tests.sizes import sized
 
 from likewise.datasets import Dataset
 from likewise.datasets._catalogue import RECIPES
@@ -130,8 +130,8 @@ def test_the_canonical_form_loses_nothing(people: list[tuple[float, int, str, in
     assert read_canonical(LAW, write_canonical(columns)) == columns
 
 
-@pytest.mark.part(2)
-@pytest.mark.parametrize("name", some_of(RECIPES, 2, 1))
+@pytest.mark.long(4)
+@pytest.mark.parametrize("name", RECIPES)
 def test_the_files_on_this_machine_survive_the_canonical_form(public: Callable[[str], Dataset], name: str) -> None:
     recipe = RECIPES[name]
     paths = find_files(recipe)

@@ -37,7 +37,7 @@ def test_exactly_the_planted_pairs_are_mined(n_rows: int, seed: int) -> None:
     assert_pairs_are_the_planted_ones(dataset)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize(("n_rows", "seed"), [(2_000, 0), (20_000, 1), (150_000, 2)])
 def test_exactly_the_planted_pairs_are_mined_from_large_tables(n_rows: int, seed: int) -> None:
     assert_pairs_are_the_planted_ones(load_dataset("planted", n_rows=n_rows, split_seed=seed, frame="pyarrow"))

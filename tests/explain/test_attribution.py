@@ -121,7 +121,7 @@ def test_whole_number_weights_repeat_people_and_a_part_stays_a_part() -> None:
     assert {(part.origin, part.target): part.mean_gap for part in one.transitions} == pytest.approx(means)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_any_frame_and_any_model_of_scikit_learn(kind: str) -> None:
     frame, y = people(80, 5)
@@ -159,7 +159,7 @@ def test_several_labels_and_amounts_are_split_too() -> None:
     assert np.allclose(np.abs(split.matrix.sum(axis=1)), found.gaps, atol=1e-9)
 
 
-@pytest.mark.part(4)
+@pytest.mark.long(4)
 @pytest.mark.parametrize("seed", range(sized(20, 100)))
 def test_a_planted_proxy_ranks_first(seed: int) -> None:
     """The lender never sees the group, but the town that stands for it. By chance, 5 in 100 might miss; none did."""

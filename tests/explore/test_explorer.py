@@ -71,7 +71,7 @@ def test_at_the_loosest_rule_its_bars_are_those_of_the_report() -> None:
     assert explorer.look({"changes": end.changes, "shift": end.shift})["counts"] == shown["slices"][0]["counts"]
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @given(data=st.data())
 @settings(max_examples=3)  # an audit takes a while; test_distances.py looks at many more thresholds
 @pytest.mark.parametrize("name", RULES)

@@ -49,7 +49,7 @@ def test_numbers_are_free_and_those_nobody_has_are_marked(explorer: Explorer) ->
     assert explorer.what_if(*rows, "left", {"pay": 2.125})["outside"] == []
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("kind", ["pandas", "categories", "polars", "enum"])
 def test_frames_of_every_kind_are_changed_in_their_own_types(people: pa.Table, kind: str) -> None:
     frame: Any = people.to_pandas()
@@ -137,7 +137,7 @@ ANSWERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_of_the_model_that_is_no_score_is_told_in_a_line(people: pa.Table, answer: Any) -> None:
     asked: list[int] = []

@@ -35,7 +35,7 @@ def test_the_pairs_at_the_end_fit_and_any_step_further_does_not(budget: int) -> 
         assert f"{budget:,} held" in reach.why
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("budget", [200, 10**9])
 def test_hundreds_of_columns_are_not_tried_one_by_one(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
@@ -98,7 +98,7 @@ TIES = st.integers(0, 19).map(lambda k: k / 19)  # ages are whole years of a ran
 SHIFTS = st.one_of(st.floats(0, 1), TIES, st.integers(0, 200).map(lambda k: k * 0.005))
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @given(changes=st.integers(0, 3), shift=SHIFTS, is_scaled=st.booleans())
 @settings(max_examples=sized(10, 60))
 @pytest.mark.parametrize("name", RULES)

@@ -20,7 +20,7 @@ NAMES = ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max", "gap_share_ab
 SHARES = ("lower_share", "higher_share", "flips_down_share", "flips_up_share", "mean_gap")
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("name", ["one limit", "limits by name", "nobody favoured is better", "none differs"])
 def test_weighted_numbers_are_those_of_a_weighted_audit(name: str) -> None:
     explorer = Explorer(score_people, PEOPLE, roles=ROLES, rule=RULES[name], sample_weight=WEIGHTS)

@@ -84,7 +84,7 @@ def test_either_label_may_be_the_positive_one(search: Search, planted: PlantedDa
         search({"gap": [0.0]}, positive="yes").fit(planted.train.X, planted.train.y)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
 def test_frames_of_any_kind_give_the_same(search: Search, planted: PlantedDataset, convert: Any) -> None:
     records = []
@@ -166,7 +166,7 @@ def test_an_unfitted_generator_learns_once_and_again_for_the_chosen(
     assert (again.predict_proba(planted.test.X) == found.predict_proba(planted.test.X)).all()
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("wrap", [FrozenEstimator, lambda generator: generator], ids=["frozen", "fitted"])
 def test_a_fitted_generator_is_used_as_it_is(
     planted: PlantedDataset, regression: Any, generator: Any, wrap: Any

@@ -8,7 +8,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.any_columns import FirstIsSensitive
-from tests.sizes import some_of
 
 from likewise import Comparability
 from likewise.frontier import FrontierSearch
@@ -35,10 +34,8 @@ def named(value: Any) -> str:
     return str(getattr(getattr(value, "func", value), "__name__", type(value).__name__))
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(6)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")
-@pytest.mark.parametrize(
-    ("estimator", "check"), some_of(estimator_checks_generator(SEARCH, mark="xfail"), 3), ids=named
-)
+@pytest.mark.parametrize(("estimator", "check"), list(estimator_checks_generator(SEARCH, mark="xfail")), ids=named)
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)

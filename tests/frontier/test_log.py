@@ -77,7 +77,7 @@ def test_the_log_tells_everything_of_a_search(search: Search, planted: PlantedDa
     assert choice["allowing_for_selection"] == json.loads(json.dumps(found.selection_.to_dict()))
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("n_lines", [1, 3, 6])
 def test_an_interrupted_search_goes_on_from_its_log(
     search: Search, planted: PlantedDataset, lender: Any, tmp_path: Path, n_lines: int
@@ -117,7 +117,7 @@ def test_without_a_seed_the_log_has_it(search: Search, planted: PlantedDataset, 
     assert one.held_out_.tolist() == two.held_out_.tolist()
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     ("other", "named"),
     [

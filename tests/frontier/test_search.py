@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.GainUncerta
 GRID = {"gap": [0.0, 0.05], "noise": [0.0, 0.4]}
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("cautious", [False, True])
 def test_the_least_unfair_lender_within_the_budget_is_chosen(
     search: Search, planted: PlantedDataset, cautious: bool

@@ -22,7 +22,7 @@ def many() -> PlantedDataset:
 
 
 @ANY_CHOICE
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("name", ["pair_weight", "smoothing"])
 def test_models_with_pairs_and_smoothed_scores_need_no_grid(many: PlantedDataset, regression: Any, name: str) -> None:
     estimator: Any = (

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.sizes import some_of
 
 from likewise import load_dataset
 from likewise.datasets import PlantedDataset
@@ -39,12 +38,12 @@ def test_squeezed_scores_are_called_so(search: Search, planted: PlantedDataset, 
     assert found.best_point_.notes[0] in found.summary()
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(4)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.NothingWithinBudget")
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.GainUncertain")
 @pytest.mark.parametrize(
     "options",
-    some_of([{"utility": "log_loss"}, {"unfairness": "rank_gap_mean"}, {"unfairness": "gap_over_spread"}], 2),
+    [{"utility": "log_loss"}, {"unfairness": "rank_gap_mean"}, {"unfairness": "gap_over_spread"}],
     ids=str,
 )
 def test_who_follows_the_advice_is_not_warned(

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.sizes import some_of
 
 from likewise import Roles, UniformGenerator
 from likewise._folders import read_parts
@@ -59,8 +58,8 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-@pytest.mark.part(2)
-@pytest.mark.parametrize("rows_at_a_time", some_of([7, 60, 150, None], 3))
+@pytest.mark.long(6)
+@pytest.mark.parametrize("rows_at_a_time", [7, 60, 150, None])
 @pytest.mark.parametrize("amount", [{"rounds": 2}, {"ratio": 0.4}])
 def test_parts_hold_what_generate_makes_of_the_whole(
     generator: BaseGenerator,
@@ -83,7 +82,7 @@ def test_parts_hold_what_generate_makes_of_the_whole(
     assert sum(one["n_antidotes"] for one in made["by_transition"]) == len(expected)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_networks_make_the_same_in_parts(fitted: BaseGenerator, people: pa.Table, tmp_path: Path) -> None:
     tables = [people.slice(start, 35) for start in range(0, 150, 35)]
     generate_parts(fitted, iter(tables), tmp_path / "made", rows_at_a_time=50)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SIMPLE = Roles(sensitive="sex", discrete="job", continuous="age")
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_antidotes_keep_all_promises(fitted: BaseGenerator, people: pa.Table, promised: Check) -> None:
     for rounds in (1, 3):
         antidotes = fitted.generate(people, rounds=rounds)
@@ -51,7 +51,7 @@ def test_limits_in_units_hold_for_antidotes(limit: str, promised: Check) -> None
     promised(generator, people, None, antidotes)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_frames_of_every_library_come_back_as_they_went_in(
     fitted: BaseGenerator,
     people: pa.Table,
@@ -68,7 +68,7 @@ def test_frames_of_every_library_come_back_as_they_went_in(
     assert len(stacked) == len(y) == len(people) + len(antidotes)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_the_library_of_the_frame_changes_no_value(fitted: BaseGenerator, people: pa.Table) -> None:
     X = people.to_pandas()
     one, other = fitted.generate(people), clone(fitted).fit(X).generate(X)
@@ -77,7 +77,7 @@ def test_the_library_of_the_frame_changes_no_value(fitted: BaseGenerator, people
     assert one.source.tolist() == other.source.tolist()
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_the_same_seed_gives_the_same_bytes(kind: str, make: Make, people: pa.Table) -> None:
     one, other = (make(kind).fit(people).generate(people, rounds=2) for _ in range(2))
     assert one.frame.equals(other.frame)
@@ -85,7 +85,7 @@ def test_the_same_seed_gives_the_same_bytes(kind: str, make: Make, people: pa.Ta
     assert one.round.tobytes() == other.round.tobytes()
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("kind", ["GibbsGenerator", "AdversarialGenerator"])
 def test_the_number_of_threads_changes_nothing(kind: str, make: Make, people: pa.Table) -> None:
     torch = pytest.importorskip("torch")
@@ -142,7 +142,7 @@ def test_every_other_combination_is_asked_for(fitted: BaseGenerator, people: pa.
     assert fitted.generate(people, rounds=2).n_raw == 10 * len(people)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("differs", ["any", "all"])
 def test_sensitive_columns_differ_as_the_rule_says(
     kind: str, differs: Any, make: Make, roles: Roles, rule: Comparability, people: pa.Table, promised: Check
@@ -162,7 +162,7 @@ def test_a_group_of_numbers_comes_back_as_numbers_of_that_group(fitted: BaseGene
     assert set(ages.tolist()) <= set(people.column("age").to_pylist())
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_labels_apart_and_inside_the_frame_mean_the_same(
     kind: str, make: Make, roles: Roles, people: pa.Table, promised: Check
 ) -> None:
@@ -183,7 +183,7 @@ def test_row_ids_are_those_of_the_source(kind: str, make: Make, roles: Roles, pe
     assert antidotes.table.row_ids.tolist() == ids[antidotes.source].tolist()
 
 
-@pytest.mark.part(4)
+@pytest.mark.long(4)
 @pytest.mark.parametrize("policy", ["median", "apart"])
 def test_missing_amounts_and_ranks(
     kind: str, policy: Any, make: Make, promised: Check, convert: Callable[[pa.Table], Any], people: pa.Table
@@ -212,7 +212,7 @@ def test_missing_sensitive_values_are_values(kind: str, make: Make, promised: Ch
     promised(generator, X, None, antidotes)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_dtypes_of_pandas_survive(
     kind: str, make: Make, promised: Check, dtypes_of: Callable[[Any], list[str]], people: pa.Table
 ) -> None:
@@ -348,7 +348,7 @@ def test_a_ratio_is_reached_where_most_rounds_give_nothing(make: Make, few: pa.T
         assert len(generator.generate(few.slice(0, 1), labels[:1], ratio=2, random_state=seed)) == 2
 
 
-@pytest.mark.part(4)
+@pytest.mark.long(4)
 @pytest.mark.parametrize("n", [0, 1])
 def test_no_people_and_one(
     fitted: BaseGenerator, people: pa.Table, n: int, convert: Callable[[pa.Table], Any], promised: Check

@@ -37,7 +37,7 @@ def by_id(antidotes: Antidotes, ids: Any) -> dict[Any, list[tuple[int, str]]]:
     return found
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @settings(max_examples=sized(2, 6))
 @given(
     amount=st.sampled_from(AMOUNTS),
@@ -150,7 +150,7 @@ def test_a_scaled_ratio_makes_up_for_rows_that_give_none() -> None:
         scale_ratio(generator, people, ratio=-1)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.filterwarnings("ignore:Only .* distinct antidotes")
 def test_values_that_training_lacked_are_no_matter_of_the_partition(fitted: BaseGenerator, people: pa.Table) -> None:
     few = people.slice(0, 8)
@@ -170,7 +170,7 @@ def test_values_that_training_lacked_are_no_matter_of_the_partition(fitted: Base
     assert found == whole
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_ids_are_numbers_or_text_of_any_kind(make: Make, people: pa.Table, convert: Callable[[pa.Table], Any]) -> None:
     generator = make("UniformGenerator").fit(people)
     named = people.append_column("id", pa.array(np.arange(150)))

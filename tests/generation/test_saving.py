@@ -37,7 +37,7 @@ def saved(fitted: Any, tmp_path: Path) -> tuple[str, Path]:
     return type(fitted).__name__, tmp_path / "saved"
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_a_saved_generator_makes_the_same_antidotes(
     fitted: BaseGenerator, saved: tuple[str, Path], people: pa.Table, promised: Check
 ) -> None:
@@ -103,7 +103,7 @@ def test_no_folder_and_one_of_another_kind_are_refused(saved: tuple[str, Path], 
         assert f"holds '{kind} 1', not '{other} 1'" in refused(other, folder)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_a_folder_that_lacks_something_or_contradicts_itself_is_refused(saved: tuple[str, Path]) -> None:
     kind, folder = saved
     record, arrays = load_folder(folder, f"{kind} 1")
@@ -165,7 +165,7 @@ def forge(random: Any, record: dict[str, Any], arrays: dict[str, Any]) -> tuple[
     return record, arrays | {name: faults[random.integers(len(faults))]}
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_a_forged_folder_is_refused_in_one_line_or_works(saved: tuple[str, Path], people: pa.Table) -> None:
     kind, folder = saved
     record, arrays = load_folder(folder, f"{kind} 1")

@@ -76,7 +76,7 @@ def ask(args: tuple[str, ...], folder: Path) -> tuple[str, ...]:
     return (*args, "--out", str(folder / WRITTEN[args[0]])) if args[0] in WRITTEN else args
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("door", DOORS)
 def test_without_a_fault_it_works(run: Run, home: Home, tmp_path: Path, door: str) -> None:
     for number, args in enumerate(base_call(door, home)):

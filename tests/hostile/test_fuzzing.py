@@ -61,7 +61,7 @@ def read(reader: Reader, case: Case) -> None:
             raise AssertionError("a refusal without a word") from error
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 def test_every_case_is_read_or_refused_in_one_line(
     reader: tuple[str, Reader], caplog: pytest.LogCaptureFixture
 ) -> None:

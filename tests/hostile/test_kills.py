@@ -81,7 +81,7 @@ def test_on_a_full_disk_it_is_exit_code_4_and_nothing_has_the_name(command: str,
     assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == []
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_killed_at_any_moment_the_next_run_ends_as_the_first(command: str, csv: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"

@@ -84,7 +84,7 @@ FORMS: dict[str, Callable[[pd.DataFrame], Any]] = {
 }
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_form_of_a_frame_changes_nothing(
     planted: PlantedDataset, people: pd.DataFrame, expected: dict[str, Any], form: str
@@ -92,7 +92,7 @@ def test_the_form_of_a_frame_changes_nothing(
     assert numbers(ask(planted, FORMS[form](people))) == expected
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 def test_little_memory_changes_nothing(planted: PlantedDataset, people: pd.DataFrame, expected: dict[str, Any]) -> None:
     assert numbers(ask(planted, people, memory_limit="1 MB")) == expected
 
@@ -143,7 +143,7 @@ def write(people: pd.DataFrame, path: Path) -> Path:
     return path
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("kind", FILES)
 def test_the_command_line_has_the_numbers_of_python(
     run: Run, planted: PlantedDataset, people: pd.DataFrame, expected: dict[str, Any], kind: str, tmp_path: Path

@@ -120,7 +120,7 @@ def forge(random: np.random.Generator, record: dict[str, Any], arrays: dict[str,
     return record, arrays | {name: faults[random.integers(len(faults))]}
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 def test_a_forged_folder_is_refused_in_one_line_or_works(saved: tuple[type[Any], Path], tmp_path: Path) -> None:
     kind, folder = saved
     whole = use(kind, folder)

@@ -100,7 +100,7 @@ def test_an_antidote_counts_as_much_as_its_source() -> None:
     assert model.estimator_.sample_weight_.tolist() == [*weights, *weights[model.antidotes_.source]]
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("hide", [False, True])
 def test_early_stopping_sees_rows_without_antidotes_through_the_encoder(hide: bool) -> None:
     words = make_column_selector(dtype_exclude="number")
@@ -129,7 +129,7 @@ def test_weights_go_to_the_last_step_of_pipelines() -> None:
         augmented(make_pipeline(OneHotEncoder(), KNeighborsClassifier())).fit(PEOPLE, LABELS, weights)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("discard", [False, True])
 def test_pipelines_read_frames_of_every_library(kind: str, discard: bool) -> None:
@@ -139,7 +139,7 @@ def test_pipelines_read_frames_of_every_library(kind: str, discard: bool) -> Non
     assert np.allclose(scores, model.fit(PEOPLE, LABELS).predict_proba(OTHERS), rtol=0, atol=1e-9)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.any_columns import FirstIsSensitive
-from tests.sizes import some_of
 
 from likewise.learning import AntidoteSampler, AugmentedClassifier, AugmentedRegressor
 
@@ -39,16 +38,12 @@ MODELS = [
 ]
 
 
-def checks_of(estimator: Any, place: int) -> list[Any]:
-    """Return another third of the checks for each model, all in a long run."""
-    known = excused(estimator)
-    return some_of(estimator_checks_generator(estimator, expected_failed_checks=known, mark="xfail"), 3, place)
+def checks_of(estimator: Any) -> list[Any]:
+    return list(estimator_checks_generator(estimator, expected_failed_checks=excused(estimator), mark="xfail"))
 
 
-@pytest.mark.part(2)
-@pytest.mark.parametrize(
-    ("estimator", "check"), [one for place, model in enumerate(MODELS) for one in checks_of(model, place)], ids=named
-)
+@pytest.mark.long(6)
+@pytest.mark.parametrize(("estimator", "check"), [one for model in MODELS for one in checks_of(model)], ids=named)
 def test_scikit_learn_of_the_models(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -56,9 +51,8 @@ def test_scikit_learn_of_the_models(estimator: Any, check: Any) -> None:
 SAMPLER = AntidoteSampler(FirstIsSensitive(), random_state=0)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "check"), some_of(estimator_checks_generator(SAMPLER, mark="xfail"), 2), ids=named
-)
+@pytest.mark.long(2)
+@pytest.mark.parametrize(("estimator", "check"), list(estimator_checks_generator(SAMPLER, mark="xfail")), ids=named)
 def test_scikit_learn_of_the_sampler(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -71,7 +65,7 @@ def imbalanced_learn_checks() -> list[Any]:
     return list(checks.estimator_checks_generator(sampler, expected_failed_checks=refused, mark="xfail"))
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(("estimator", "check"), imbalanced_learn_checks(), ids=named)
 def test_imbalanced_learn(estimator: Any, check: Any) -> None:
     check(estimator)

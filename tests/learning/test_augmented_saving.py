@@ -127,7 +127,7 @@ def test_a_changed_folder_is_refused(tmp_path: Path) -> None:
         AugmentedClassifier.load(tmp_path / "saved")
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     "estimator",
     [

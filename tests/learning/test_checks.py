@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.any_columns import FirstIsSensitive
-from tests.sizes import some_of
 
 from likewise.learning import AntiDROClassifier, NetworkClassifier
 
@@ -26,16 +25,14 @@ MODELS = {"network": NetworkClassifier(**QUICK), "AntiDRO": AntiDROClassifier(Fi
 
 
 def checks_of(name: str) -> list[Any]:
-    """Return some of the checks, all in a long run; fewer of AntiDRO, which fits as its base the network does."""
-    checks = estimator_checks_generator(MODELS[name], expected_failed_checks=EXCUSED, mark="xfail")
-    return some_of(checks, 8 if name == "AntiDRO" else 3)
+    return list(estimator_checks_generator(MODELS[name], expected_failed_checks=EXCUSED, mark="xfail"))
 
 
 def named(value: Any) -> str:
     return str(getattr(getattr(value, "func", value), "__name__", type(value).__name__))
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(8)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed", "ignore::likewise.exceptions.FewAntidotes")
 @pytest.mark.parametrize(("estimator", "check"), [one for name in MODELS for one in checks_of(name)], ids=named)
 def test_scikit_learn(estimator: Any, check: Any) -> None:

@@ -156,7 +156,7 @@ class TestRowsHeldOutInside:
         CalibratedClassifierCV(of_arrays(LogisticRegression()), cv=2).fit(ARRAY, ARRAY_LABELS)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     "estimator",
     [NETWORK, make_pipeline(NETWORK), make_pipeline(FunctionTransformer(), make_pipeline(NETWORK))],

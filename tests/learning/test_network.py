@@ -57,7 +57,7 @@ def test_the_same_seed_gives_the_same_predictions_and_leaves_the_callers_alone(d
     assert not np.array_equal(one, another)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_frames_of_every_library_give_the_same_network(data: Dataset, kind: str) -> None:
     train, test = (KINDS[kind](frame) for frame in (data.train.X, data.test.X))
@@ -80,7 +80,7 @@ def test_columns_in_another_order_or_of_another_name_are_refused(data: Dataset) 
         model.predict(pa.Table.from_pandas(data.test.X.rename(columns={"gender": "sex"})))
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1, 7]])
 def test_labels_may_be_anything(labels: list[Any]) -> None:
     X, y = make_classification(200, random_state=0)
@@ -197,7 +197,7 @@ def test_a_network_of_the_users_own_with_a_frozen_layer(data: Dataset) -> None:
         model.save("nowhere")
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]])
 def test_a_saved_network_predicts_the_same(data: Dataset, tmp_path: Path, labels: list[Any]) -> None:
     y = np.array(labels)[np.asarray(data.train.y)]

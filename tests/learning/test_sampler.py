@@ -55,7 +55,7 @@ def test_antidotes_differ_from_their_sources_in_what_is_sensitive() -> None:
     assert (below != above).any(axis=1).all()
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     "labels",
     [

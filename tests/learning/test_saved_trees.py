@@ -76,7 +76,7 @@ def scores_of(model: Any, people: Any = OTHERS) -> Any:
     return model.predict_proba(people) if hasattr(model, "predict_proba") else model.predict(people)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_loaded_model_predicts_the_same_bytes_and_can_be_fitted_again(
@@ -110,7 +110,7 @@ def test_categories_and_rounds_of_early_stopping_are_kept(library: str, tmp_path
     assert scores_of(again, swapped).tobytes() == scores_of(model, swapped).tobytes()
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("params", [{"booster": "dart", "rate_drop": 0.3}, {"multi_strategy": "one_output_per_tree"}])
 def test_every_booster_of_trees_is_kept(params: dict[str, Any], tmp_path: Path) -> None:
     for kind in (XGBClassifier, XGBRFClassifier):
@@ -119,7 +119,7 @@ def test_every_booster_of_trees_is_kept(params: dict[str, Any], tmp_path: Path) 
         assert scores_of(AugmentedClassifier.load(tmp_path / "saved")).tobytes() == scores_of(model).tobytes()
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(
     ("last", "words"),
     [
@@ -159,7 +159,7 @@ def forged_number(random: np.random.Generator, text: str) -> str:
     return text[: place.start()] + odd + text[place.end() :]
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_forged_trees_are_refused_in_one_line_or_give_finite_scores(library: str, tmp_path: Path) -> None:
     last = trees(library, "Classifier", **({"enable_categorical": True} if library == "xgboost" else {}))
@@ -191,7 +191,7 @@ def change(tree: dict[str, Any], name: str, place: int, value: int) -> None:
     tree[name][place] = value
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(
     ("forge", "words"),
     [

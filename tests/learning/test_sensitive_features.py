@@ -73,7 +73,7 @@ def hidden(name: str) -> Any:
     return model.set_params(estimator=make_pipeline(drop, *(step for _, step in logistic().steps))).fit(PEOPLE, LABELS)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(("name", "library"), [("pairs", "pandas"), *(("antidotes", library) for library in LIBRARIES)])
 def test_the_model_is_that_of_rows_with_the_columns_hidden(name: str, library: str) -> None:
     convert = LIBRARIES[library]
@@ -116,7 +116,7 @@ def test_an_array_may_have_a_sensitive_column_beside_it() -> None:
     assert X.shape[1] == 2
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_pipeline_routes_them_with_sample_weights(name: str, routing: None) -> None:
     inner = MODELS[name]()
@@ -201,7 +201,7 @@ def test_fitted_models_show_themselves_in_a_notebook(name: str) -> None:
     assert 'class="sk-estimator-doc-link fitted"' in page
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.NoisyDirections")
 @pytest.mark.parametrize(
     "transformer",

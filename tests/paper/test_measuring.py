@@ -12,7 +12,6 @@ from paper._cells import make_spec
 from paper._efficacy import draw_rows
 from paper._experiments import read_experiment
 from paper._measuring import MEASURES, measure
-from tests.sizes import some_of
 
 from likewise import load_dataset
 
@@ -34,29 +33,25 @@ def measured(folder: Path, row: str, head: str = "", seed: int = 0) -> dict[str,
     return numbers
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(8)
 @pytest.mark.parametrize(
     "row",
-    some_of(
-        [
-            'model = "linear"',
-            'model = "linear"\ncolumns = "projected"',
-            f'model = "network"\n{SHORT}',
-            f'model = "network"\ncolumns = "dropped"\n{SHORT}',
-            f'model = "network"\ncolumns = "projected"\n{SHORT}',
-            f'model = "sensr"\n{SHORT}',
-            f'model = "sensei"\n{SHORT}',
-            f'model = "lcifr"\n{SHORT}',
-            'model = "hist_gradient_boosting"\ncolumns = "dropped"',
-            'model = "linear"\nantidotes = { generator = "uniform", rounds = 1 }',
-            f'model = "linear"\ncolumns = "projected"\nantidotes = {{ {GIBBS}, rounds = 1 }}',
-            f'model = "antidro"\n{SHORT}\nantidotes = {{ {GIBBS}, rounds = 1 }}',
-            f'model = "antidro"\n{SHORT}\nantidotes = {{ {GIBBS} }}\n{TUNED}',
-            'model = "linear"\nantidotes = { generator = "uniform" }\n'
-            "tune = { max_loss = 0.5, grid = { ratio = [0.5] } }",
-        ],
-        4,
-    ),
+    [
+        'model = "linear"',
+        'model = "linear"\ncolumns = "projected"',
+        f'model = "network"\n{SHORT}',
+        f'model = "network"\ncolumns = "dropped"\n{SHORT}',
+        f'model = "network"\ncolumns = "projected"\n{SHORT}',
+        f'model = "sensr"\n{SHORT}',
+        f'model = "sensei"\n{SHORT}',
+        f'model = "lcifr"\n{SHORT}',
+        'model = "hist_gradient_boosting"\ncolumns = "dropped"',
+        'model = "linear"\nantidotes = { generator = "uniform", rounds = 1 }',
+        f'model = "linear"\ncolumns = "projected"\nantidotes = {{ {GIBBS}, rounds = 1 }}',
+        f'model = "antidro"\n{SHORT}\nantidotes = {{ {GIBBS}, rounds = 1 }}',
+        f'model = "antidro"\n{SHORT}\nantidotes = {{ {GIBBS} }}\n{TUNED}',
+        'model = "linear"\nantidotes = { generator = "uniform" }\ntune = { max_loss = 0.5, grid = { ratio = [0.5] } }',
+    ],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_every_kind_of_model_has_all_numbers(tmp_path: Path, row: str) -> None:
@@ -92,7 +87,8 @@ def test_the_statistics_are_counted_by_rule(tmp_path: Path) -> None:
     assert numbers["train_positive_pairs_all"] < numbers["train_positive_pairs"]
 
 
-@pytest.mark.parametrize("made", some_of(["original", "random", f'sensei"\n{SHORT}\nblock = "ours', "antidotes"], 3))
+@pytest.mark.long(3)
+@pytest.mark.parametrize("made", ["original", "random", f'sensei"\n{SHORT}\nblock = "ours', "antidotes"])
 def test_efficacy_is_told_of_all_ways_to_make_rows(tmp_path: Path, made: str) -> None:
     antidotes = 'antidotes = { generator = "uniform", ratio = 1 }' if made == "antidotes" else ""
     numbers = measured(tmp_path, f'made = "{made}"\n{antidotes}', 'kind = "efficacy"')

@@ -111,7 +111,7 @@ def test_the_policy_may_lie_in_the_root_folder(ran: pytest.Pytester) -> None:
     ran.runpytest_inprocess("-k", "roc_auc", str(below)).assert_outcomes(passed=1, deselected=3)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(
     ("source", "policy", "message"),
     [

@@ -61,7 +61,7 @@ def rows_of(page: Page) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.part(4)
+@pytest.mark.long(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_any_audit_makes_every_page_in_both_forms(kind: str, name: str) -> None:
@@ -108,7 +108,7 @@ def test_decisions_have_no_scoring_rate_and_numbers_have_no_selection_rate() -> 
     assert "| Selected |" not in numbers
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_people_with_missing_values_are_counted(seed: int) -> None:
     data = load_dataset("planted")

@@ -126,7 +126,7 @@ MEASURABLE = (
 )  # fmt: skip
 
 
-@pytest.mark.part(4)
+@pytest.mark.long(4)
 @pytest.mark.parametrize("role", ["sensitive", "discrete", "matched"])
 @pytest.mark.parametrize("name", DTYPES)
 def test_categories_of_every_dtype_come_back(name: str, role: str) -> None:
@@ -135,7 +135,7 @@ def test_categories_of_every_dtype_come_back(name: str, role: str) -> None:
     same(schema.decode(schema.encode(frame, [0] * len(frame))), frame)
 
 
-@pytest.mark.part(4)
+@pytest.mark.long(4)
 @pytest.mark.parametrize("name", [name for name in DTYPES if name.endswith(MEASURABLE) and name != "pandas Int64"])
 def test_numbers_of_every_dtype_come_back(name: str) -> None:
     frame = DTYPES[name]
@@ -143,7 +143,7 @@ def test_numbers_of_every_dtype_come_back(name: str) -> None:
     same(schema.decode(schema.encode(frame, [0] * len(frame))), frame)
 
 
-@pytest.mark.part(4)
+@pytest.mark.long(4)
 @pytest.mark.parametrize("name", [name for name in DTYPES if not re.search("Null|loat|ecimal", name)])
 @pytest.mark.parametrize("role", ["label", "row_id"])
 def test_labels_and_row_ids_of_every_dtype_come_back(name: str, role: str) -> None:

@@ -201,7 +201,7 @@ def test_a_constant_has_one_bin(make: Callable[..., Any]) -> None:
     assert Roles(sensitive="x", bins={"x": 3}).learn(make({"x": [5, 5]})).categories["x"] == ("any number",)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 def test_many_different_categories_work(make: Callable[..., Any]) -> None:
     names = [f"name {i}" for i in range(50_000)]
     schema = Roles(discrete="name").learn(make({"name": names}))

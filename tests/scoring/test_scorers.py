@@ -52,7 +52,7 @@ def audited(measure: str, rows: slice, people: pd.DataFrame = X, model: Any = MO
     return found
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("measure", MEASURES)
 @settings(max_examples=2, deadline=None)
 @given(start=st.integers(0, 500), n=st.integers(200, 400))
@@ -62,7 +62,7 @@ def test_a_score_is_minus_what_an_audit_of_the_same_rows_measures(measure: str, 
     assert scorer(MODEL, X[rows], Y[rows]) == -audited(measure, rows)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("measure", ["positive_gap_mean", "flip_rate", "gap_q95", "negative_excess_gap_mean"])
 def test_any_measure_of_pairs_can_be_asked_for(measure: str) -> None:
     assert gap_scorer(SCHEMA, DATA.rule, measure=measure)(MODEL, X, Y) == -audited(measure, slice(None))
@@ -123,7 +123,7 @@ def test_a_scorer_that_the_search_lacks_is_named() -> None:
         LeastGap()({"mean_test_roc_auc": [1.0], "mean_test_gaps": [0.0]})
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
 def test_sensitive_columns_may_lie_outside_what_the_model_sees(library: Any) -> None:
     seen, beside = X.drop(columns=SENSITIVE), X[SENSITIVE]

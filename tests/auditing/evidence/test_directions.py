@@ -234,7 +234,7 @@ def test_many_transitions_can_still_be_told_from_chance() -> None:
     assert all(direction.p_adjusted is not None and direction.p_adjusted < 0.05 for direction in found)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(("n_spokes", "n_others"), [(0, 30), (60, 20)])
 def test_the_test_is_right_about_chance_also_where_one_person_is_in_most_pairs(n_spokes: int, n_others: int) -> None:
     table, pairs = star(n_spokes, n_others)
@@ -253,7 +253,7 @@ def test_the_test_is_right_about_chance_also_where_one_person_is_in_most_pairs(n
     assert bool(np.mean(np.array(naive) <= 0.05) > 0.3) is (n_spokes > 0)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("n_people", [50, 160])  # about 25 pairs, and 250
 def test_intervals_cover_the_true_mean(n_people: int) -> None:
     random = np.random.default_rng(3)
@@ -308,7 +308,7 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
     assert asked.answer(**settings, seed=4) != asked.answer(**settings, seed=5)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_by_one_column_pairs_count_whatever_the_others_do(weighted: bool) -> None:
     random = np.random.default_rng(5)

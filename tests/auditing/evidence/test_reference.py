@@ -45,7 +45,7 @@ def signed_by_hand(found: Audit, control: str) -> Any:
     return np.array([P[a] - P[b] for a, b in pairs if race[b] == control and race[a] != control])
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("how", [{}, {"max_pairs": 300}, {"favourable": "low"}])
 def test_measures_are_those_of_all_pairs_of_a_target_and_a_control(how: dict[str, Any]) -> None:
     whole = audited(n_resamples=0)

@@ -82,7 +82,7 @@ def test_a_formula_that_a_reviewer_wrote_is_not_run(sheet: Path) -> None:
         merge_reviews(RECORD, fill(sheet, FILLED | {"reason": "=1+1"}))
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [

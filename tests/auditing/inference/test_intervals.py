@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sizes import sized, some_of
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, _ranking, _threads, audit, load_dataset, mine_pairs
 from likewise.auditing import Measure, Scores, score_gaps
@@ -54,8 +54,8 @@ def draw_people(random: np.random.Generator, n_people: int, n_cases: int) -> tup
     return table, 1 / (1 + np.exp(-merit))
 
 
-@pytest.mark.part(2)
-@pytest.mark.parametrize(("n_people", "n_cases"), some_of([(400, 400), (200, 20), (100, 4)], 2))
+@pytest.mark.long(4)
+@pytest.mark.parametrize(("n_people", "n_cases"), [(400, 400), (200, 20), (100, 4)])
 def test_intervals_cover_the_truth_whether_pairs_share_few_people_or_many(n_people: int, n_cases: int) -> None:
     random = np.random.default_rng(n_people)
     truths = [measure_all(*draw_people(random, 6_000, n_cases), n=0) for _ in range(sized(1, 3))]
@@ -75,11 +75,11 @@ def test_intervals_cover_the_truth_whether_pairs_share_few_people_or_many(n_peop
     } == {}
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(6)
 @pytest.mark.parametrize(
     ("n_few", "n_people", "merit"),
-    some_of([(5, 100, 0.0), (6, 100, 1.2), (20, 100, 0.0), (18, 300, 0.8)], 3),
-    ids=some_of(["5 of 100", "6 of 100, most approved", "20 of 100", "18 of 300"], 3),
+    [(5, 100, 0.0), (6, 100, 1.2), (20, 100, 0.0), (18, 300, 0.8)],
+    ids=["5 of 100", "6 of 100, most approved", "20 of 100", "18 of 300"],
 )
 def test_few_people_of_one_group_do_not_pass_by_chance(n_few: int, n_people: int, merit: float) -> None:
     # hundreds of pairs, but few people: the simulation in benchmarks has more populations and all measures
@@ -388,7 +388,7 @@ def test_small_problems_are_resampled_in_numpy_to_the_same_bytes(monkeypatch: py
     assert [resample(seed) for seed in range(30)] == in_numpy
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_few_pairs_are_measured_in_numpy_to_the_bytes_that_kernels_and_threads_give(
     monkeypatch: pytest.MonkeyPatch, is_weighted: bool

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.sizes import sized, some_of
+from tests.sizes import sized
 
 import likewise.spark
 from likewise import Comparability, Roles, audit
@@ -131,11 +131,10 @@ def gather(people: pa.Table, rule: Comparability, most: int, seed: int) -> tuple
     return drawn, asked.scores.values
 
 
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     "rule",
-    some_of(
-        [{"no_better": ("size",), "score_band": 0.4}, {"no_better": ("dti", "income:higher")}, {"score_band": 0.2}], 3
-    ),
+    [{"no_better": ("size",), "score_band": 0.4}, {"no_better": ("dti", "income:higher")}, {"score_band": 0.2}],
 )
 def test_a_sample_is_drawn_uniformly_from_the_pairs_that_stay(rule: dict[str, Any]) -> None:
     people = draw_people(np.random.default_rng(1), 260)

@@ -106,7 +106,7 @@ def test_a_streamed_audit_of_several_labels_or_amounts_does_so_too(
     assert_same_numbers(streamed, audit(wages, **amounts))
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
 def test_the_numbers_are_the_same_with_several_sensitive_columns_and_scores_that_repeat(task: Any) -> None:
     random = np.random.default_rng(3)

@@ -87,7 +87,7 @@ def test_a_tally_is_what_the_meter_measures_of_every_pair(seed: int) -> None:
     assert_equal(tally(table, scores, rule, seed), sum_up(table, scores, rule, seed), rel=1e-14)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_no_number_of_threads_and_no_cut_into_batches_changes_a_digit(
     seed: int, monkeypatch: pytest.MonkeyPatch

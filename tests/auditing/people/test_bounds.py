@@ -47,7 +47,7 @@ def by_differences(measure: Callable[[Floats], float | None], n_people: int) -> 
     return np.array(moved)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("name", ["roc_auc", "average_precision", "f1"])
 @given(people=scored)
 def test_what_people_contribute_is_how_far_a_measure_moves_with_them(name: str, people: list[tuple[int, int]]) -> None:

@@ -161,7 +161,7 @@ def test_amounts_without_outcomes_need_a_unit() -> None:
     )
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize(
     "words", [list, np.array, pd.Series, lambda one: pd.Series(one, dtype="string"), pd.Categorical]
 )
@@ -198,7 +198,7 @@ def in_favour(found: Audit) -> dict[str, Any]:
     return {"directions": directions, "parity": parity, "rates": rates, "decided": decided}
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("threshold", [0.25, 0.5, 0.625])
 def test_a_favourable_label_turns_decisions_and_directions_round(threshold: float) -> None:
     risk = np.floor(7.9 * P) / 8 + 1 / 16  # exact in floats, and none is a threshold

@@ -63,7 +63,7 @@ def test_other_people_and_other_rules_are_noted(planted: PlantedDataset, how: di
     assert notes_of(found, wider) == ["The two audits differ in their rule: they are about different pairs."]
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     ("what", "options"),
     [("positive label", {"positive": 0}), ("gap limit", {"gap_limit": 0.3}), ("threshold", {"threshold": 0.4})],

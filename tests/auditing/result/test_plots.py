@@ -26,7 +26,7 @@ def no_window() -> Iterator[None]:
     plt.close("all")
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_given_axes_come_back_and_no_others_are_drawn_on(found: Audit, method: str) -> None:
     figure = Figure()
@@ -39,7 +39,7 @@ def test_given_axes_come_back_and_no_others_are_drawn_on(found: Audit, method: s
     figure.canvas.draw()
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_without_axes_there_is_one_new_figure(found: Audit, method: str) -> None:
     axes = getattr(found, method)()

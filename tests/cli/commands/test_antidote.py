@@ -245,7 +245,7 @@ def test_an_odd_device_is_refused(run: Run, csv: Path) -> None:
     assert "--device is 'banana', which torch does not know" in outcome.stderr
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("generator", ["gibbs", "adversarial"])
 def test_networks_make_antidotes_on_the_command_line(run: Run, csv: Path, tmp_path: Path, generator: str) -> None:

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from tests.sizes import some_of
 
 import likewise
 from likewise.auditing import audit
@@ -187,7 +186,7 @@ def test_without_out_nothing_is_written(run: Run, scored_csv: Path) -> None:
     assert os.listdir(scored_csv.parent) == [scored_csv.name]
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     ("limits", "code", "outcome"),
     [
@@ -247,7 +246,7 @@ def test_people_read_the_numbers(run: Run, scored_csv: Path) -> None:
     assert len(rows) == len(set(rows)) >= 4
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_output_keeps_within_the_terminal(
     run: Run, scored_csv: Path, monkeypatch: pytest.MonkeyPatch, width: int
@@ -407,7 +406,8 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", some_of(BAD_USE, 3))
+@pytest.mark.long(3)
+@pytest.mark.parametrize("case", BAD_USE)
 def test_bad_use_is_one_line_and_exit_code_2(run: Run, scored_csv: Path, case: str) -> None:
     folder = scored_csv.parent
     (folder / "bad.pkl").write_bytes(b"anything")

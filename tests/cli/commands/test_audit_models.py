@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("kind", ["onnx", "skops"])
 def test_a_model_file_scores_the_rows(run: Run, scored: pa.Table, scored_csv: Path, kind: str) -> None:
     people, y = scored.select(["age", "hours"]).to_pandas(), scored.column("hired").to_numpy()

@@ -85,7 +85,7 @@ def test_each_of_several_labels_is_named_with_its_column(run: Run, scored: pa.Ta
     assert "race people matched ─" in text
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_values_and_intervals_are_not_broken_on_a_usual_terminal(
     run: Run, scored: pa.Table, scored_csv: Path, monkeypatch: pytest.MonkeyPatch, width: int

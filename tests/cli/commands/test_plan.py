@@ -12,7 +12,6 @@ import pyarrow.parquet
 import pytest
 import skops.io
 from sklearn.dummy import DummyClassifier
-from tests.sizes import some_of
 
 from likewise._folders import hash_file
 from likewise.cli import _outputs
@@ -109,20 +108,17 @@ def test_scores_may_come_after_the_plan(run: Run, people: pa.Table, scored_csv: 
     assert "has no column 'p', which the plan names" in missing.stderr
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(6)
 @pytest.mark.parametrize(
     ("given", "expected"),
-    some_of(
-        [
-            (("--threshold", "0.6"), {("settings", "threshold")}),
-            (("--threshold", "0"), {("settings", "threshold")}),
-            (("--confidence", "0.95"), set()),
-            (("--no-baseline", "--seed", "3"), {("settings", "baseline"), ("settings", "seed")}),
-            (("--max-discrete-changes", "2", *RULE), {("rule", "max_discrete_changes")}),
-            ((*ASKED, "--ignore", "size"), {("columns", "ignored"), ("columns", "discrete")}),
-        ],
-        2,
-    ),
+    [
+        (("--threshold", "0.6"), {("settings", "threshold")}),
+        (("--threshold", "0"), {("settings", "threshold")}),
+        (("--confidence", "0.95"), set()),
+        (("--no-baseline", "--seed", "3"), {("settings", "baseline"), ("settings", "seed")}),
+        (("--max-discrete-changes", "2", *RULE), {("rule", "max_discrete_changes")}),
+        ((*ASKED, "--ignore", "size"), {("columns", "ignored"), ("columns", "discrete")}),
+    ],
 )
 def test_what_is_given_beside_the_plan_is_a_departure(
     run: Run, scored_csv: Path, plan: Path, given: tuple[str, ...], expected: set[tuple[str, str]]
@@ -234,33 +230,30 @@ def test_an_edited_plan_is_refused_in_one_line(
     assert complaint in outcome.stderr
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(9)
 @pytest.mark.parametrize(
     "edit",
-    some_of(
-        [
-            {"roles": {}},
-            {"roles": {"sensitive": 3}},
-            {"roles": {"race": ["race"]}},
-            {"rule": {"max_discrete_changes": "many"}},
-            {"rule": {"limits": 7}},
-            {"policy": {"max_nothing": 0.1}},
-            {"policy": {"max_gap_mean": 7.0}},
-            {"data": {"files": [], "n_rows": 0, "table_checksum": "", "has_scores": True}},
-            {"command.text": {"race": "given", "none": "x"}},
-            {"command.schema": {"columns": 3}},
-            {"command.label": "absent"},
-            {"command.scores": []},
-            {"command.encoding": "none"},
-            {"command.threshold": 1e300},
-            {"command.positive": ["yes"]},
-            {"settings.task": "guess"},
-            {"settings.n_resamples": 10**12},
-            {"settings.reference": {"race": ["absent"]}},
-            {"settings.favourable": {"a": 1}},
-        ],
-        3,
-    ),
+    [
+        {"roles": {}},
+        {"roles": {"sensitive": 3}},
+        {"roles": {"race": ["race"]}},
+        {"rule": {"max_discrete_changes": "many"}},
+        {"rule": {"limits": 7}},
+        {"policy": {"max_nothing": 0.1}},
+        {"policy": {"max_gap_mean": 7.0}},
+        {"data": {"files": [], "n_rows": 0, "table_checksum": "", "has_scores": True}},
+        {"command.text": {"race": "given", "none": "x"}},
+        {"command.schema": {"columns": 3}},
+        {"command.label": "absent"},
+        {"command.scores": []},
+        {"command.encoding": "none"},
+        {"command.threshold": 1e300},
+        {"command.positive": ["yes"]},
+        {"settings.task": "guess"},
+        {"settings.n_resamples": 10**12},
+        {"settings.reference": {"race": ["absent"]}},
+        {"settings.favourable": {"a": 1}},
+    ],
 )
 def test_a_plan_that_was_altered_and_sealed_again_is_refused_in_one_line_or_departed_from(
     run: Run, scored_csv: Path, plan: Path, edit: dict[str, Any]

@@ -66,7 +66,7 @@ def test_it_goes_where_it_is_asked_to(run: Run, folder: Path) -> None:
     assert out.read_bytes() == (folder / "report.html").read_bytes()
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("name", ["bias-audit", "model-risk"])
 def test_a_page_for_a_certain_reader_is_html_or_markdown(run: Run, folder: Path, name: str) -> None:
     record = folder / "audit.json"

@@ -45,7 +45,7 @@ def read(folder: Path) -> dict[str, Any]:
     return record
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("by_file", [False, True])
 def test_reviews_go_into_the_record_and_its_report(run: Run, folder: Path, by_file: bool) -> None:
     out, before = folder.with_name("reviewed"), read(folder)

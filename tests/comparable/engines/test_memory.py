@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.sizes import sized, some_of
+from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, _ranking, _threads, count_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._internal import visit_pairs
@@ -231,10 +231,10 @@ PLANNED = [
 ]
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(9)
 @pytest.mark.parametrize(
     ("n_discrete", "n_codes", "n_continuous", "max_changes", "shift", "differs"),
-    some_of(((*plan, differs) for differs, plan in product(["any", "all", "none"], PLANNED)), 3),
+    [(*plan, differs) for differs, plan in product(["any", "all", "none"], PLANNED)],
 )
 def test_tables_large_enough_to_be_planned_for(
     n_discrete: int, n_codes: int, n_continuous: int, max_changes: int, shift: float, differs: Any

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import estimator_checks_generator
-from tests.sizes import some_of
 from xgboost import XGBClassifier
 
 from likewise import (
@@ -59,17 +58,15 @@ def named(value: Any) -> str:
 
 def checks_of_models() -> Iterator[Any]:
     excused = {"check_sample_weight_equivalence_on_dense_data": REPEATED}
-    for place, model in enumerate(
-        (
-            AnyClassifier(LogisticRegression(), rule=BROAD, pair_weight=0.1, random_state=0),
-            AnyClassifier(XGBClassifier(n_estimators=10, n_jobs=1), rule=BROAD, pair_weight=0.1, random_state=0),
-            AnyRegressor(Ridge(), rule=BROAD, pair_weight=0.1, random_state=0),
-        )
+    for model in (
+        AnyClassifier(LogisticRegression(), rule=BROAD, pair_weight=0.1, random_state=0),
+        AnyClassifier(XGBClassifier(n_estimators=10, n_jobs=1), rule=BROAD, pair_weight=0.1, random_state=0),
+        AnyRegressor(Ridge(), rule=BROAD, pair_weight=0.1, random_state=0),
     ):
-        yield from some_of(estimator_checks_generator(model, expected_failed_checks=excused, mark="xfail"), 3, place)
+        yield from estimator_checks_generator(model, expected_failed_checks=excused, mark="xfail")
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(6)
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.PairsSampled")
 @pytest.mark.parametrize(("estimator", "check"), list(checks_of_models()), ids=named)
 def test_scikit_learn(estimator: Any, check: Any) -> None:
@@ -77,14 +74,15 @@ def test_scikit_learn(estimator: Any, check: Any) -> None:
 
 
 def checks_beside() -> Iterator[Any]:
-    """Yield every eighth check unless the run is long: these two are wrapped by what is checked above."""
+    """Yield the checks of what wraps the two above: few of them unless the run is long."""
     for estimator, known in (
         (AnyProjection(rule=BROAD, random_state=0), {}),
         (AnySmoothed(LogisticRegression(), rule=BROAD, smoothing=0.001), CHANGING),
     ):
-        yield from some_of(estimator_checks_generator(estimator, expected_failed_checks=known, mark="xfail"), 8)
+        yield from estimator_checks_generator(estimator, expected_failed_checks=known, mark="xfail")
 
 
+@pytest.mark.long(8)
 @pytest.mark.parametrize(("estimator", "check"), list(checks_beside()), ids=named)
 def test_scikit_learn_beside(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from tests.libraries import has_lightgbm
-from tests.sizes import IS_LONG, sized
+from tests.sizes import sized
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier
 from xgboost.callback import TrainingCallback
 
@@ -96,7 +96,7 @@ def gap_of(scores: Any) -> float:
     return float(np.mean([gaps[PAIRS.label == label].mean() for label in np.unique(PAIRS.label)]))
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("kind", list(MAKERS))
 def test_at_weight_zero_it_is_the_plain_model_to_the_last_digit(kind: str) -> None:
     plain = MAKERS[kind]().fit(PEOPLE, LABELS)
@@ -105,7 +105,7 @@ def test_at_weight_zero_it_is_the_plain_model_to_the_last_digit(kind: str) -> No
     assert model.n_pairs_ == {}
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind != "network"])
 def test_at_hardly_any_weight_it_is_hardly_another_model(kind: str) -> None:
     plain = MAKERS[kind]().fit(PEOPLE, LABELS)
@@ -113,14 +113,14 @@ def test_at_hardly_any_weight_it_is_hardly_another_model(kind: str) -> None:
     assert np.allclose(model.predict_proba(OTHERS), plain.predict_proba(OTHERS), rtol=0, atol=1e-3)
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize(
     ("kind", "params"),
     [
         (kind, params)
         for kind in MAKERS
         for params in ({}, {"pair_loss": "absolute"}, {"gap": "logit"})
-        if IS_LONG or kind != "network" or params.get("gap")  # which takes the longest
+        if sized(False, True) or kind != "network" or params.get("gap")  # which takes the longest
     ],
     ids=str,
 )
@@ -153,7 +153,7 @@ def test_a_linear_model_minimises_its_loss_with_the_pairs() -> None:
     assert np.abs(slope).max() < 1e-5
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("n_labels", [2, 3])
 @pytest.mark.parametrize(
     "params", [{}, {"class_weight": "balanced"}, {"fit_intercept": False}, {"C": 0.01}], ids=["", "class", "no", "C"]
@@ -197,7 +197,7 @@ def test_the_projection_serves_any_linear_model() -> None:
     assert np.allclose(zero.decision_function(OTHERS), plain, atol=1e-4)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("kind", list(MAKERS))
 def test_the_same_seed_gives_the_same_bytes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_pair_graph, "PAIRS_A_ROUND", 100)  # each round draws its own
@@ -229,7 +229,7 @@ class Watching(TrainingCallback):
         return epoch >= 8  # it may stop training, too
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("params", [{}, {"booster": "dart", "rate_drop": 0.5}, {"early_stopping_rounds": 2}])
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_trees_are_the_same_whoever_calls_the_objective(
@@ -258,7 +258,7 @@ def test_trees_are_the_same_whoever_calls_the_objective(
     assert by_itself == [True] * raws[0][2] + [False] * raws[0][2]
 
 
-@pytest.mark.part(3)
+@pytest.mark.long(3)
 @pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind != "network"])
 def test_labels_of_any_kind_and_several_of_them(kind: str) -> None:
     three = np.array(["low", "middle", "high"])[LABELS.to_numpy() + (PEOPLE["age"].to_numpy() > 50)]
@@ -416,7 +416,7 @@ def test_parameters_for_gpus_do_no_harm() -> None:
     assert model.predict_proba(OTHERS).shape == (500, 2)
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("make", [lambda: Ridge(), lambda: XGBRegressor(n_estimators=30, max_depth=3, n_jobs=1)])
 def test_regressors_have_gaps_in_units_of_the_outcome(make: Any) -> None:
     encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words()), remainder=StandardScaler())

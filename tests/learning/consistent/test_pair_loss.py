@@ -210,7 +210,7 @@ def test_every_pair_of_the_exact_set_is_drawn_sooner_or_later(monkeypatch: pytes
     assert sum(of_label[1]) == 400 * 50  # half of each draw, though there are many fewer pairs of this label
 
 
-@pytest.mark.part(2)
+@pytest.mark.long(2)
 @pytest.mark.parametrize("why", ["do not fit into memory", "are among many people"])
 def test_pairs_that_are_too_many_are_those_among_some_people_and_later_among_others(
     why: str, monkeypatch: pytest.MonkeyPatch
