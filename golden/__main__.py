@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", help="patterns, such as audit.weighted or 'remedy.*'; all by default")
     parser.add_argument("--fast", action="store_true", help="without the slow cases")
     parser.add_argument("--all", action="store_true", help="every difference, not one of each kind")
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     chosen = [name for name in CASES if not asked.cases or any(fnmatch(name, one) for one in asked.cases)]
     chosen = [name for name in chosen if not (asked.fast and name in SLOW)]
     if asked.what == "list" or not chosen:
@@ -53,10 +53,14 @@ def run(names: list[str]) -> Iterator[tuple[str, Any]]:
         start = time.process_time()
         with TemporaryDirectory() as folder, contextlib.chdir(folder):
             try:
-                found = plain(CASES[name]())
+                answer = CASES[name]()
+                hidden = answer.pop("hidden", [])
+                found = plain(answer)
             except Exception as error:
-                found = {"failed": f"{type(error).__name__}: {error}"}
+                found, hidden = {"failed": f"{type(error).__name__}: {error}"}, []
         text = json.dumps(found).replace(folder, "FOLDER")
+        for one in hidden:
+            text = text.replace(one, "HIDDEN")
         failed = found.get("failed", "")
         print(f"{time.process_time() - start:6.1f} s  {name}  {failed}", file=sys.stderr, flush=True)
         yield name, json.loads(text)

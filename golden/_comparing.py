@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -76,8 +76,8 @@ def _compare_mappings(case: str, before: dict[str, Any], after: dict[str, Any], 
 def _compare_arrays(case: str, before: dict[str, Any], after: dict[str, Any], key: str) -> Iterator[Difference]:
     """Compare checksums, then the values that were kept."""
     if before["checksum"] == after["checksum"]:
-        told = (f"{one['type']} {one['shape']}" for one in (before, after))
-        yield Difference(case, key, "bytes", *told)
+        told = [f"{one['type']} {one['shape']}" for one in (before, after)]
+        yield Difference(case, key, "bytes", told[0], told[1])
         return
     if before["shape"] != after["shape"]:
         yield Difference(case, f"{key}.shape", "number", before["shape"], after["shape"])
@@ -96,10 +96,10 @@ def _compare_arrays(case: str, before: dict[str, Any], after: dict[str, Any], ke
 def _compare_lists(case: str, before: list[Any], after: list[Any], key: str) -> Iterator[Difference]:
     """Compare place by place; of lists of different lengths, find first what belongs together."""
     if len(before) == len(after):
-        steps = [("replace", 0, len(before), 0, len(after))]
+        steps: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(before), 0, len(after))]
     else:
         ends = [[json.dumps(one) for one in some] for some in (before, after)]
-        steps = SequenceMatcher(None, *ends, autojunk=False).get_opcodes()
+        steps = SequenceMatcher(None, ends[0], ends[1], autojunk=False).get_opcodes()
     for step, start, stop, other_start, other_stop in steps:
         if step == "equal":
             continue

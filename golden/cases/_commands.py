@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import os
 from pathlib import Path
@@ -79,7 +80,8 @@ def audit_model() -> Found:
     skops.io.dump(logistic("planted"), "model.skops")
     trust = " ".join(f"--trust {name}" for name in skops.io.get_untrusted_types(file="model.skops"))
     columns = f"--label repaid --sensitive group,gender --ignore weight,p --model model.skops {trust}"
-    return session(
+    hidden = [hashlib.sha256(Path("model.skops").read_bytes()).hexdigest()]  # of a file with addresses in memory
+    return {"hidden": hidden} | session(
         f"audit people.csv {columns} --attribute --certify --out audit",
         f"verify audit/audit.json people.csv --model model.skops {trust}",
         files=("audit",),
@@ -148,19 +150,6 @@ def verify() -> Found:
         f"audit people.csv {COLUMNS} --threshold 0.7 --out other --quiet",
         "verify other/audit.json people.parquet",
     )
-
-
-@case("command.verify_search")
-def verify_search() -> Found:
-    from golden.cases._remedies import consistent, linear
-    from golden.cases._searches import SETTINGS
-    from likewise import FrontierSearch
-
-    data = planted()
-    search = FrontierSearch(consistent(linear()), {"pair_weight": [0.5, 2.0]}, log="search.jsonl", **SETTINGS)
-    search.fit(data.train.X, data.train.y)
-    data.train.X.assign(repaid=data.train.y).to_csv("train.csv", index=False)
-    return session("verify search.jsonl train.csv", "verify search.jsonl people.csv")
 
 
 def write_sheet(path: str, rows: list[list[str]]) -> None:

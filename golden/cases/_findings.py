@@ -16,7 +16,7 @@ Found = dict[str, Any]
 
 @case("finding.attribution")
 def attribution() -> Found:
-    split = attribute_gaps(ask(None, logistic("planted")), logistic("planted"), n_permutations=99)
+    split = attribute_gaps(ask(None, logistic("planted")), logistic("planted"))
     policy = Policy(max_sensitive_part=0.05, columns={"duration": {"max_part_share": 0.1}})
     return pages(split.audit, policy=policy) | {"text": Page(str(split)), "matrix": split.matrix}
 
@@ -25,7 +25,7 @@ def attribution() -> Found:
 def attribution_sampled() -> Found:
     data = public("compas")
     found = ask(data, logistic("compas"), sample_weight=weights(len(data.test)))
-    split = attribute_gaps(found, logistic("compas"), max_columns=2, n_orders=8, n_permutations=0)
+    split = attribute_gaps(found, logistic("compas"), max_columns=2, n_orders=8)
     return {"text": Page(str(split)), "summary": split.audit.to_dict()["attribution"], "matrix": split.matrix}
 
 

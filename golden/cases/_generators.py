@@ -116,9 +116,10 @@ def quality() -> Found:
 
 @case("generator.spark", slow=True)
 def spark() -> Found:
-    from golden.cases._spark import people
+    from golden.cases._spark import start
 
     data = planted()
+    people = start().createDataFrame(data.test.X.assign(id=range(len(data.test)), repaid=data.test.y))
     generator = UniformGenerator(data.roles, data.rule, random_state=0).fit(data.train.X, data.train.y)
-    made = likewise.spark.generate(generator, people(), per_row=1, random_state=0).toPandas()
+    made = likewise.spark.generate(generator, people, row_id="id", per_row=1, random_state=0).toPandas()
     return {"made": made.sort_values(list(made.columns)).reset_index(drop=True)}

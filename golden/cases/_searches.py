@@ -19,7 +19,7 @@ def searched(search: Any, data: Any = None) -> Found:
     data = planted() if data is None else data
     search.set_params(log="search.jsonl").fit(data.train.X, data.train.y)
     log = Path("search.jsonl")
-    again = likewise.frontier.replay_search(log, data.train.X, data.train.y, progress=False)
+    again = likewise.frontier.replay_search(log, data.train.X, data.train.y, estimator=search.estimator, progress=False)
     return {
         "summary": Page(search.summary()),
         "points": [one.to_dict() for one in search.frontier_],
