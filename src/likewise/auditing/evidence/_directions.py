@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise._compiling import compiled
-from likewise._ranking import sort_keys
-from likewise._threads import cut_rows, share_calls, share_work
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
-from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
 from likewise.auditing.inference._sign_flips import adjust_p_values, check_finite, flip_signs
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, of_people
 from likewise.auditing.pairs._meter import unseen_gap
@@ -30,12 +26,8 @@ from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
-Parted = tuple[Rows, NDArray[np.int64], Rows, Rows, Floats]  # transitions, where each begins; people, and gaps of pairs
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 SMALL: Final = 0.05  # p-values up to here are worth a closer look
-MOST_COUNTED: Final = 256  # combinations: of more, there are too many transitions to count all of them
-MOST_NARROW: Final = 46_340  # combinations whose transitions are numbered by four bytes
-SHARED: Final = 64  # parts that transitions are added up in
 FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
 
 
@@ -112,22 +104,16 @@ def measure_directions(
     largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
     tested = largest[:most].tolist()
     test = partial(_test_transition, transitions, n_permutations=n_permutations, n_tests=len(tested), seed=seed)
-    calls: dict[tuple[str, int], Callable[[], Any]] = {}  # what takes longest comes first
-    if n_resamples:
-        bound = partial(_bound_transition, transitions, scores=scores, confidence=confidence, unseen=unseen_gap(scores))
-        calls |= {("bounds", number): partial(bound, number) for number in tested}
-    calls |= {("test", number): partial(test, number) for number in tested}
-    calls |= {("direction", number): partial(_describe, transitions, number) for number in largest.tolist()}
-    is_small = len(transitions.gaps) <= MOST_INTERPRETED
-    found = share_calls(calls, n_threads=1 if is_small else None)
-    adjusted = adjust_p_values([found["test", number][1] for number in tested])
+    bound = partial(_bound_transition, transitions, scores=scores, confidence=confidence, unseen=unseen_gap(scores))
+    tests = {number: test(number) for number in tested}
+    adjusted = dict(zip(tested, adjust_p_values([p_value for _, p_value in tests.values()]), strict=True))
     described: list[Direction] = []
     for number in largest.tolist():
-        direction: Direction = found["direction", number]
-        if ("test", number) in found:
-            n_apart, p_value = found["test", number]
-            p_adjusted = float(adjusted[len(described)])
-            bounds: dict[str, Any] = found.get(("bounds", number), {})
+        direction = _describe(transitions, number)
+        if number in tests:
+            n_apart, p_value = tests[number]
+            bounds = bound(number) if n_resamples else {}
+            p_adjusted = float(adjusted[number])
             direction = replace(direction, **bounds, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
         described.append(control.orient(direction))
     return tuple(described)
@@ -169,11 +155,19 @@ class _Transitions:
 
 def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequence[str] | None) -> _Transitions:
     values, (numbers, combinations) = of_people(pairs, scores.values), number_combinations(table, columns)
-    n, how = len(combinations), _Signs(values, float(scores.sign), float(scores.scale))
-    if len(pairs.left) > MOST_INTERPRETED and n <= MOST_COUNTED:
-        kinds, starts, lower, upper, gaps = _part_by_counting(pairs, numbers.astype(np.int32), n, how)
-    else:
-        kinds, starts, lower, upper, gaps = _part_by_sorting(pairs, numbers, n, how)
+    n = len(combinations)
+    numbers = numbers.astype(np.min_scalar_type(n * n))  # numbers of two bytes are sorted soonest
+    first, second = numbers[pairs.left], numbers[pairs.right]
+    kinds, is_turned = np.minimum(first, second) * n + np.maximum(first, second), first > second
+    kinds[first == second] = n * n
+    order = np.argsort(kinds, kind="stable")[: np.count_nonzero(first != second)]
+    kinds, left, right, is_turned = kinds[order], pairs.left[order], pairs.right[order], is_turned[order]
+    gaps = scores.sign * (values[right] - values[left]) / scores.scale
+    gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
+    np.negative(gaps, out=gaps, where=is_turned)
+    lower, upper = np.where(is_turned, right, left), np.where(is_turned, left, right)
+    kinds, starts = np.unique(kinds, return_index=True)
+    starts = np.append(starts, len(gaps))
     weights = scores.weigh_pairs(lower, upper)
     check_finite(gaps if weights is None else gaps * weights, "The signed gaps")  # scores are, and may be too far apart
     sums, reach, times = _add_spans(gaps, weights, starts)
@@ -189,113 +183,12 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
     )
 
 
-class _Signs(NamedTuple):
-    """What the signed gap of a pair is made of."""
-
-    values: Floats
-    sign: float
-    scale: float
-
-
-def _part_by_sorting(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> Parted:
-    """Return the transitions that occur, where each begins, and in their order the people and gaps of their pairs."""
-    narrow: type[Any] = np.int32 if n <= MOST_NARROW else np.int64
-    first, second = (numbers.astype(narrow).take(rows) for rows in (pairs.left, pairs.right))
-    kinds, is_turned = np.minimum(first, second) * narrow(n) + np.maximum(first, second), first > second
-    kinds[first == second] = n * n
-    n_directed = np.count_nonzero(first != second)
-    del first, second
-    order = _sort_stably(kinds)[:n_directed]
-    kinds, left, right, is_turned = kinds[order], pairs.left[order], pairs.right[order], is_turned[order]
-    del order
-    gaps = how.sign * (how.values.take(right) - how.values.take(left)) / how.scale
-    gaps[np.abs(gaps) <= GAP_TOLERANCE] = 0.0  # models give one row at two places two scores
-    np.negative(gaps, out=gaps, where=is_turned)
-    starts = np.append(np.flatnonzero(np.diff(kinds, prepend=-1)), len(kinds))
-    lower, upper = np.where(is_turned, right, left), np.where(is_turned, left, right)
-    return kinds[starts[:-1]], starts, lower, upper, gaps
-
-
-def _part_by_counting(pairs: Pairs, numbers: Rows, n: int, how: _Signs) -> Parted:
-    """Return what :func:`_part_by_sorting` does: count the pairs of each transition, then put each where it belongs."""
-    parts = cut_rows(len(pairs.left))
-    counts = np.zeros((len(parts), n * n), np.int64)
-    share_work(
-        lambda i: _count_kinds(pairs.left[parts[i]], pairs.right[parts[i]], numbers, n, counts[i]), range(len(parts))
-    )
-    ends = np.cumsum(counts.T).reshape(n * n, len(parts))
-    filled, n_pairs = np.ascontiguousarray(ends.T) - counts, int(ends[-1, -1])
-    lower, upper, gaps = np.empty(n_pairs, pairs.left.dtype), np.empty(n_pairs, pairs.left.dtype), np.empty(n_pairs)
-
-    def orient(i: int) -> None:
-        _orient_many(pairs.left[parts[i]], pairs.right[parts[i]], numbers, n, how, filled[i], lower, upper, gaps)
-
-    share_work(orient, range(len(parts)))
-    kinds = np.flatnonzero(counts.sum(axis=0))
-    return kinds, np.append(0, ends[kinds, -1]), lower, upper, gaps
-
-
-def _sort_stably(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return the places of numbers in ascending order, those of equal ones as they come."""
-    if len(numbers) <= MOST_INTERPRETED or numbers.dtype == np.int64:
-        return np.argsort(numbers, kind="stable")
-    return sort_keys(numbers.astype(np.uint32), np.uint32(0), int(numbers.max()).bit_length())[1]
-
-
-@compiled
-def _count_kinds(left: Any, right: Any, numbers: Any, n: Any, counts: Any) -> None:
-    for pair in range(len(left)):
-        first, second = numbers[left[pair]], numbers[right[pair]]
-        if first != second:
-            counts[min(first, second) * n + max(first, second)] += 1
-
-
-@compiled
-def _orient_many(
-    left: Any, right: Any, numbers: Any, n: Any, how: Any, filled: Any, lower: Any, upper: Any, gaps: Any
-) -> None:
-    """Put pairs where their transition has room, lower combinations first, with the gap of the upper over the lower."""
-    values, sign, scale = how
-    for pair in range(len(left)):
-        one, other = left[pair], right[pair]
-        first, second = numbers[one], numbers[other]
-        if first != second:
-            apart = np.divide(sign * (values[other] - values[one]), scale)  # unlike /, never raises
-            if abs(apart) <= GAP_TOLERANCE:
-                apart = 0.0  # models give one row at two places two scores
-            is_turned = first > second
-            kind = min(first, second) * n + max(first, second)
-            to = filled[kind]
-            filled[kind] = to + 1
-            lower[to], upper[to] = (other, one) if is_turned else (one, other)
-            gaps[to] = -apart if is_turned else apart
-
-
 def _add_spans(gaps: Floats, weights: Floats | None, starts: NDArray[np.int64]) -> Floats:
     """Add up the gaps of each transition, the same without signs, and what the pairs weigh."""
     sizes = np.diff(starts)
-    if len(gaps) > MOST_INTERPRETED:
-        sums, times = np.zeros((3, len(sizes))), np.ones(1) if weights is None else weights
-        at_once = -(-len(sizes) // SHARED)
-        firsts = range(0, len(sizes), max(at_once, 1))
-        share_work(lambda first: _add_some(gaps, times, starts[first : first + at_once + 1], sums[:, first:]), firsts)
-        return sums
     numbers, once = np.repeat(np.arange(len(sizes)), sizes), np.ones(len(gaps))
     amounts = (one if weights is None else one * weights for one in (gaps, np.abs(gaps), once))
     return np.array([np.bincount(numbers, one, len(sizes)) for one in amounts])
-
-
-@compiled
-def _add_some(gaps: Any, weights: Any, starts: Any, sums: Any) -> None:
-    last = len(weights) - 1
-    for span in range(len(starts) - 1):
-        total, reach, times = 0.0, 0.0, 0.0
-        for pair in range(starts[span], starts[span + 1]):
-            weight = weights[min(pair, last)]
-            total += gaps[pair] * weight
-            reach += abs(gaps[pair]) * weight
-            times += weight
-        sums[0, span], sums[1, span], sums[2, span] = total, reach, times
 
 
 def _describe(transitions: _Transitions, number: int) -> Direction:
@@ -333,8 +226,8 @@ def _bound_transition(
     low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
     bounds: dict[str, Any] = {"low": low, "high": high}
     kinds = transitions.kinds(number)
-    for known, (name, holds) in zip(graph.contribute_to_each([*kinds.values()]), kinds.items(), strict=True):
-        bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), known, confidence)
+    for name, holds in kinds.items():
+        bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), graph.contribute(holds), confidence)
     return bounds
 
 
@@ -348,18 +241,17 @@ def _test_transition(
     from likewise.auditing.pairs._kernels import match_apart
 
     n_close = max(n_permutations, FLIPS_A_TEST * n_tests - 1)
-    is_many = len(transitions.gaps) > MOST_INTERPRETED
     random = np.random.default_rng([seed, number])
     lower, upper, n_people = _renumber_people(transitions, number, len(transitions.scores))
     order = random.permutation(len(lower))
-    apart = match_apart(lower, upper, order, n_people, is_many=is_many)
+    apart = match_apart(lower, upper, order, n_people)
     weights = transitions.weigh(number)
     gaps = transitions.gaps[transitions.span(number)][apart]
     gaps = gaps if weights is None else gaps * weights[apart]  # that of a pair stays, whoever has which score
     first, second = random.integers(2**62, size=2).tolist()
-    p_value = flip_signs(gaps, n_permutations, first, is_many=is_many)
+    p_value = flip_signs(gaps, n_permutations, first)
     if p_value <= SMALL and n_close > n_permutations:  # either is a p-value, so this choice of one is, too
-        p_value = flip_signs(gaps, n_close, second, is_many=is_many)
+        p_value = flip_signs(gaps, n_close, second)
     return len(apart), p_value
 
 

@@ -26,21 +26,13 @@ share p of them, A - D comes to that of all pairs plus (1 / p - 1) D on average,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing.inference._pair_sums import (
-    MOST_INTERPRETED,
-    HeldCounts,
-    add_chains,
-    add_to_people,
-    count_of_people,
-    part_values,
-)
 from likewise.auditing.question._weights import effective_size, mean_of, sum_products
 
 Floats = NDArray[np.float64]
@@ -77,114 +69,60 @@ class PairGraph:
     @classmethod
     def of(cls, left: Rows, right: Rows, n_people: int, weights: Floats | None = None) -> PairGraph:
         """Count everybody's pairs, by their weights where there are any."""
-        n_pairs_of: NDArray[Any] = (
-            count_of_people(left, right, n_people)
-            if weights is None
-            else np.bincount(left, weights, n_people) + np.bincount(right, weights, n_people)
-        )
+        n_pairs_of = _add_to_people(left, right, weights, n_people)
         total = max(len(left), 1) if weights is None or not len(weights) else float(weights.sum())
         leverages = np.minimum(n_pairs_of / total, MOST_LEVERAGE)
         shares = None if weights is None else weights / total
         n_counting = count_people(n_pairs_of.astype(np.float64))
         return cls(left, right, n_pairs_of, np.sqrt(1 - leverages), n_counting, shares)
 
-    @property
-    def n_people(self) -> int:
-        """How many people there are, in pairs or not."""
-        return len(self.roots)
-
     def contribute(self, values: NDArray[Any], *, others: Floats | None = None) -> Contributions:
         """Return what people contribute to the mean of the pairs' values; ``others`` is what they do besides."""
-        if values.dtype == np.bool_ and others is None:
-            return next(self.contribute_to_each([values]))
-        found, parts = self._add_up(values, others)
-        return self._complete(found, parts, values)
-
-    def contribute_to_each(self, holds: Sequence[Flags]) -> Iterator[Contributions]:
-        """Yield what people contribute to the share of pairs that each of several things holds for."""
-        for found, one in zip(self.contribute_to_shares(holds), holds, strict=True):
-            yield self._complete(found, self.part(one), one)
-
-    def contribute_to_shares(self, holds: Iterable[Flags]) -> Iterator[Contributions]:
-        """Yield what people contribute to shares of pairs: their variance and no more."""
-        if self.shares is not None or len(self.left) <= MOST_INTERPRETED:
-            yield from map(self._contribute_to_share, holds)
-            return
-        counts, waiting = HeldCounts(self.left, self.right, self.n_pairs_of), iter(holds)
-        while held := counts.count(waiting):
-            yield from (self._of_counts(counts, place, n) for place, n in enumerate(held))
-
-    def contribute_below(self, values: Floats, limits: Sequence[float]) -> Iterator[Contributions]:
-        """Yield what people contribute to the share of values up to each limit: their variance and no more."""
-        if self.shares is not None or len(self.left) <= MOST_INTERPRETED:
-            yield from (self._contribute_to_share(values <= limit) for limit in limits)
-            return
-        counts = HeldCounts(self.left, self.right, self.n_pairs_of)
-        for start in range(0, len(limits), counts.at_once):
-            held = counts.count_below(values, np.array(limits[start : start + counts.at_once]))
-            yield from (self._of_counts(counts, place, n) for place, n in enumerate(held))
-
-    def _of_counts(self, counts: HeldCounts, place: int, n: int) -> Contributions:
-        return self._of_share(counts.relate(place, n, self.roots), n / len(self.left))
-
-    def _contribute_to_share(self, holds: Flags) -> Contributions:
-        if self.shares is not None or not len(holds):
-            return self._add_parts(self.part(holds), holds)
-        share = mean_of(holds, None)
-        counts = count_of_people(self.left[holds], self.right[holds], self.n_people)
-        return self._of_share((counts - share * self.n_pairs_of) / (len(holds) * self.roots), share)
-
-    def _of_share(self, by_person: Floats, share: float) -> Contributions:
-        of_one = share * (1 - share)
-        return Contributions(by_person, of_one / len(self.left), of_one, self.n_counting)
-
-    def _complete(self, found: Contributions, parts: Floats, values: NDArray[Any]) -> Contributions:
-        """Add what skewness depends on."""
+        parts = self.part(values)
+        found = self.contribute_to_share(values) if values.dtype == np.bool_ else self._add_up(parts, values)
+        by_person = found.by_person if others is None else found.by_person + others
         cubes = float(np.einsum("i,i,i", parts, parts, parts))
         shown = min(2 * mean_of(values != 0, self.shares), 1.0) if len(values) else 1.0
-        return replace(found, third=-cubes, bent=self.bend(parts, found.by_person), shown=shown)
+        return replace(found, by_person=by_person, third=-cubes, bent=self.bend(parts, by_person), shown=shown)
+
+    def contribute_to_share(self, holds: Flags) -> Contributions:
+        """Return what people contribute to a share of pairs: its variance and no more."""
+        if self.shares is not None or not len(holds):
+            return self._add_up(self.part(holds), holds)
+        n, share = len(holds), mean_of(holds, None)
+        counts = _add_to_people(self.left[holds], self.right[holds], None, len(self.roots))
+        by_person = (counts - share * self.n_pairs_of) / (n * self.roots)
+        of_one = share * (1 - share)
+        return Contributions(by_person, of_one / n, of_one, self.n_counting)
+
+    def part(self, values: NDArray[Any]) -> Floats:
+        """Return what each pair contributes to the mean."""
+        if not len(values):
+            return values.astype(np.float64)
+        parts: Floats = values - mean_of(values, self.shares)
+        if self.shares is None:
+            parts /= len(values)
+        else:
+            parts *= self.shares
+        return parts
 
     def bend(self, parts: Floats, by_person: Floats) -> float:
         """Return what three pairs in a chain add to the third moment, by what each pair contributes to the mean."""
-        return CHAINED * add_chains(by_person, parts, self.left, self.right)
+        return CHAINED * float(((by_person[self.left] - parts) * (by_person[self.right] - parts) * parts).sum())
 
-    def _add_up(self, values: NDArray[Any], others: Floats | None) -> tuple[Contributions, Floats]:
-        """Return the contributions of people, and of each pair."""
-        if self.shares is None and len(values):
-            parts, by_person = part_values(values, mean_of(values, None), self.left, self.right, self.n_people)
-            found = self._of_parts(parts, by_person, values)
-        else:
-            parts = self.part(values)
-            found = self._add_parts(parts, values)
-        if others is not None:
-            found = replace(found, by_person=found.by_person + others)
-        return found, parts
-
-    def _add_parts(self, parts: Floats, values: NDArray[Any]) -> Contributions:
+    def _add_up(self, parts: Floats, values: NDArray[Any]) -> Contributions:
         """Return the contributions of people, by that of each pair."""
-        return self._of_parts(parts, add_to_people(parts, self.left, self.right, self.n_people), values)
-
-    def _of_parts(self, parts: Floats, by_person: Floats, values: NDArray[Any]) -> Contributions:
-        by_person /= self.roots
+        by_person = _add_to_people(self.left, self.right, parts, len(self.roots)) / self.roots
         squares = sum_products(parts, parts)
         of_one = squares * max(len(parts), 1)
         if self.shares is not None:
             of_one = mean_of(np.square(values - mean_of(values, self.shares)), self.shares)
         return Contributions(by_person, squares, of_one, self.n_counting)
 
-    def part(self, values: NDArray[Any]) -> Floats:
-        """Return what each pair contributes to the mean."""
-        if not len(values):
-            return values.astype(np.float64)
-        mean = mean_of(values, self.shares)
-        if self.shares is None and values.dtype == np.bool_:  # there are only two
-            return np.where(values, (1 - mean) / len(values), (0 - mean) / len(values))
-        parts: Floats = values - mean
-        if self.shares is None:
-            parts /= len(values)
-        else:
-            parts *= self.shares
-        return parts
+
+def _add_to_people(left: Rows, right: Rows, amounts: Floats | None, n_people: int) -> NDArray[Any]:
+    """Count everybody's pairs, or add up their amounts: of those where a person is left, plus of those where right."""
+    return np.bincount(left, amounts, n_people) + np.bincount(right, amounts, n_people)
 
 
 def contribute_alone(values: Floats, weights: Floats | None = None) -> Contributions:
@@ -226,14 +164,10 @@ class Contributions:
     third: float = 0.0  # what the third moment has besides the cubes of people, for pairs were counted twice
     bent: float = 0.0  # and for chains of pairs
 
-    @property
+    @cached_property
     def seen(self) -> float:
         """The variance that these people show."""
-        known = self.__dict__.get("_seen")  # a cached property of Python 3.11 has one lock for all
-        if known is None:
-            known = max(sum_products(self.by_person, self.by_person) - self.of_pairs, self.of_pairs)
-            self.__dict__["_seen"] = known
-        return known
+        return max(sum_products(self.by_person, self.by_person) - self.of_pairs, self.of_pairs)
 
     @property
     def more(self) -> float:

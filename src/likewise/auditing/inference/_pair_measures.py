@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._memory import n_cores
-from likewise._ranking import Levels, sort_numbers
-from likewise._threads import share_calls, share_work
+from likewise._ranking import sort_numbers
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
     NOTHING,
@@ -23,9 +21,8 @@ from likewise.auditing.inference._intervals import (
     interval_of_mean,
     subtract,
 )
-from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
 from likewise.auditing.inference._quantile_intervals import quantile_intervals
-from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks, find_levels
+from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks
 from likewise.auditing.pairs._gaps import (
     GAP_TOLERANCE,
     QUANTILES,
@@ -38,12 +35,6 @@ from likewise.auditing.question._weights import WeightedOrder, effective_size, m
 from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
 
 Floats = NDArray[np.float64]
-MOST_BYTES: Final = 2_000_000_000  # for estimates that are bounded at a time
-OF_ESTIMATE: Final = 24  # bytes of each pair and each person
-MOST_TOGETHER: Final = 1_000_000_000  # for all labels at a time
-MOST_OF_FEW: Final = 250_000_000  # the same where a few cores are busy with one label
-FEW_CORES: Final = 4
-OF_PAIR: Final = 120  # bytes of each pair and each person then; one label alone takes half
 LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
 
@@ -187,12 +178,8 @@ def measure_pairs(
     spread_contributions: Floats,
     settings: AuditSettings,
     baseline: tuple[ScoredPairs, PairSummary | None] | None = None,
-    *,
-    only_measures: bool = False,
-) -> dict[int | None, SliceMeasures]:
+) -> dict[int | None, dict[str, Measure]]:
     """Measure all pairs (None) and those of each label (by its code), with the same-group pairs of a baseline.
-
-    What people contribute takes a lot of memory: with ``only_measures`` none of it is kept.
 
     With a summary of more pairs, of which ``scored`` are a uniform sample, the values are those of all pairs: exact,
     except quantiles, which are within 0.1 %. The intervals are as wide as the sample's, put around these values: a
@@ -200,31 +187,16 @@ def measure_pairs(
     """
     n_labels = len(scored.pairs.left_table.classes)
     is_alike = n_labels == 1 and summary is None  # all pairs have the one label
-    labels: list[int | None] = [None, *range(0 if is_alike else n_labels)]
-    found: dict[int | None, SliceMeasures] = dict.fromkeys(labels, SliceMeasures({}, {}))
+    sides = [(scored, summary), *([] if baseline is None else [baseline])]
     if not settings.n_resamples:  # all that is asked of pairs is in a summary
-        scored = scored if summary is None else scored.none()
-        baseline = baseline if baseline is None or baseline[1] is None else (baseline[0].none(), baseline[1])
-    levels = find_levels(scored.ranks, scored.ranking) if settings.n_resamples else []
-
-    def measure_slice(scored: ScoredPairs, summary: PairSummary | None, label: int | None) -> SliceMeasures:
-        chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
-        part = _Slice(scored, chosen, levels, settings, None if summary is None else SummaryFacts(summary, label))
-        return part.measure(spread, spread_contributions)
-
-    def measure(place: int) -> None:
-        label = labels[place]
-        between = measure_slice(scored, summary, label)
-        measures = between.measures
-        if baseline is not None:
-            within = measure_slice(*baseline, label)
-            measures = measures | measure_excess(between, within, settings.confidence)
-            measures |= {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
-        found[label] = SliceMeasures(measures, {}) if only_measures else replace(between, measures=measures)
-
-    most = MOST_TOGETHER if n_cores() > FEW_CORES else MOST_OF_FEW
-    is_alone = len(scored) <= MOST_INTERPRETED or OF_PAIR * (len(scored) + len(scored.ranks)) > most
-    share_work(measure, range(len(labels)), n_threads=1 if is_alone else None)
+        sides = [(one if of_all is None else one.none(), of_all) for one, of_all in sides]
+    found: dict[int | None, dict[str, Measure]] = {}
+    for label in (None, *range(0 if is_alike else n_labels)):
+        slices = [_Slice(*side, label, settings).measure(spread, spread_contributions) for side in sides]
+        found[label] = slices[0].measures
+        for within in slices[1:]:
+            found[label] |= measure_excess(slices[0], within, settings.confidence)
+            found[label] |= {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
     return found | {0: found[None]} if is_alike else found
 
 
@@ -275,86 +247,52 @@ def measure_parts(
 
 
 class _Slice:
-    """Some of the pairs, which may be a sample of those that the facts are about."""
+    """The pairs of a label, or all (None), which may be a sample of those that a summary is about."""
 
     def __init__(
-        self,
-        scored: ScoredPairs,
-        chosen: slice | NDArray[np.intp],
-        levels: list[Levels],
-        settings: AuditSettings,
-        facts: PairFacts | None,
+        self, scored: ScoredPairs, summary: PairSummary | None, label: int | None, settings: AuditSettings
     ) -> None:
-        self._settings, self._levels = settings, levels
-        self._columns = {"gap": scored.gaps[chosen], "rank_gap": scored.rank_gaps[chosen]}
-        self._flips = None if scored.flips is None else scored.flips[chosen]
-        self._rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
-        self._ranks = scored.ranks
-        self._weights = None if scored.weights is None else scored.weights[chosen]
-        self._person_weights = scored.person_weights
-        self._most, self._unseen = scored.largest, scored.unseen
-        self._is_sample = facts is not None
-        n_flips = 0.0 if self._flips is None else float(np.count_nonzero(self._flips))
-        if self._flips is not None and self._weights is not None:
-            n_flips = float(self._weights[self._flips].sum())
-        self._sample = ExactFacts(self._columns["gap"], self._columns["rank_gap"], n_flips, weights=self._weights)
-        self._facts: PairFacts = facts or self._sample
-        self._graph = PairGraph.of(*self._rows, len(scored.ranks), self._weights) if self._is_bounded else None
-
-    @property
-    def _is_bounded(self) -> bool:
-        """Whether there are to be intervals, and pairs to go by."""
-        return bool(self._settings.n_resamples) and len(self._columns["gap"]) > 0
+        self._scored, self._settings = scored, settings
+        self._part = scored.batch if label is None else scored.batch.take(np.flatnonzero(scored.labels == label))
+        self._columns = {"gap": self._part.gaps, "rank_gap": self._part.rank_gaps}
+        self._sample = ExactFacts(*self._columns.values(), self._part.weight_of_flips, weights=self._part.weights)
+        self._facts: PairFacts = self._sample if summary is None else SummaryFacts(summary, label)
 
     def measure(self, spread: float, spread_contributions: Floats) -> SliceMeasures:
         """Take every measure."""
         n = self._facts.n
         if n == 0:
             return SliceMeasures({name: Measure(None) for name in PAIR_MEASURES}, {})
-        known, quantiles = ({}, {}) if self._graph is None else self._bound(self._graph)
+        graph, known, quantiles = None, dict[str, Contributions](), dict[str, Interval | None]()
+        if self._settings.n_resamples and len(self._part):
+            graph = PairGraph.of(self._part.left, self._part.right, len(self._scored.ranks), self._part.weights)
+            known, quantiles = self._contribute(graph), self._bound_quantiles(graph)
         found = self._measure_columns(known, quantiles)
         limit = self._settings.gap_limit
         found["gap_share_above"] = self._measure_share(self._facts.share_above(limit), known.get("gap_share_above"))
         found["gap_over_spread"] = self._relate(found["gap_mean"], known.get("gap_mean"), spread, spread_contributions)
         found["flip_rate"] = Measure(None, n=n)
-        if self._flips is not None:
+        if self._scored.flips is not None:
             found["flip_rate"] = self._measure_share(self._facts.flip_rate(), known.get("flip_rate"))
-        return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, known, self._graph, self._columns)
+        return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, known, graph, self._columns)
 
-    def _bound(self, graph: PairGraph) -> tuple[dict[str, Contributions], dict[str, Interval | None]]:
-        """Return what people contribute to every mean and share, and the intervals of quantiles."""
-        gaps, rank_gaps = self._columns.values()
-        limit, flips = self._settings.gap_limit + GAP_TOLERANCE, self._flips
-        holds = {"gap_share_above": gaps > limit} | ({} if flips is None else {"flip_rate": flips})
-        most = self._most_of
-        calls: dict[str, Callable[[], Any]] = {  # what takes longest comes first
-            column: partial(self._bound_quantiles, graph, column, most[column]) for column in most
+    def _contribute(self, graph: PairGraph) -> dict[str, Contributions]:
+        """Return what people contribute to every mean and share."""
+        part, scored = self._part, self._scored
+        of_ranks = contribute_to_ranks(
+            part.left, part.right, scored.ranks, part.weights, scored.person_weights, scored.ranking
+        )
+        found = {
+            "rank_gap_mean": graph.contribute(part.rank_gaps, others=of_ranks),
+            "gap_mean": graph.contribute(part.gaps),
+            "gap_share_above": graph.contribute(part.gaps > self._settings.gap_limit + GAP_TOLERANCE),
         }
-        calls |= {
-            "rank_gap_mean": lambda: [graph.contribute(rank_gaps, others=self._contribute_to_ranks())],
-            "shares": lambda: [*graph.contribute_to_each([*holds.values()])],
-            "gap_mean": lambda: [graph.contribute(gaps)],
-        }
-        found = share_calls(calls, n_threads=self._n_threads)
-        quantiles = {f"{column}_{name}": one for column in most for name, one in found.pop(column).items()}
-        shares = dict(zip(holds, found.pop("shares"), strict=True))
-        return {name: one for name, (one,) in found.items()} | shares, quantiles
+        return found if part.flips is None else found | {"flip_rate": graph.contribute(part.flips)}
 
     @property
     def _most_of(self) -> dict[str, float]:
         """How large gaps and rank gaps can be."""
-        return {"gap": self._most, "rank_gap": 1.0}
-
-    @property
-    def _n_threads(self) -> int:
-        """How many estimates to bound at a time: each takes memory of its own for pairs and people."""
-        n_pairs, n_people = len(self._columns["gap"]), len(self._ranks)
-        if n_pairs <= MOST_INTERPRETED:
-            return 1
-        return max(min(n_cores(), MOST_BYTES // (OF_ESTIMATE * (n_pairs + n_people))), 1)
-
-    def _contribute_to_ranks(self) -> Floats:
-        return contribute_to_ranks(*self._rows, self._ranks, self._weights, self._person_weights, self._levels)
+        return {"gap": self._scored.largest, "rank_gap": 1.0}
 
     def _measure_columns(
         self, known: Mapping[str, Contributions], quantiles: Mapping[str, Interval | None]
@@ -369,33 +307,28 @@ class _Slice:
         }
         for column, largest in most.items():
             mean, of_mean = self._facts.mean(column), known.get(f"{column}_mean")
-            unseen = min(self._unseen, 1.0) if column == "rank_gap" else self._unseen
+            unseen = min(self._scored.unseen, 1.0) if column == "rank_gap" else self._scored.unseen
             interval = None if of_mean is None else interval_of_mean(mean, of_mean, confidence, 0.0, largest, unseen)
             found[f"{column}_mean"] = _measure(mean, interval, n)
             found[f"{column}_max"] = Measure(self._facts.largest(column), n=n)  # no resample goes beyond it
         return found
 
-    def _bound_quantiles(self, graph: PairGraph, column: str, most: float) -> dict[str, Interval | None]:
-        ordered, confidence = self._sample.ordered(column), self._settings.confidence
-        intervals = quantile_intervals(
-            graph,
-            self._columns[column],
-            ordered if self._weights is None else self._sample.weighted(column),
-            [*QUANTILES.values()],
-            confidence=confidence,
-            most=most,
-            around=partial(self._facts.around, column) if self._is_sample else None,
-        )
-        found = dict(zip(QUANTILES, intervals, strict=True))
-        if column == "gap":
-            return found
-        n_people = len(self._ranks) if self._person_weights is None else effective_size(self._person_weights)
-
-        def allow(name: str, interval: Interval | None) -> Interval | None:
-            quantile = self._facts.quantile(column, QUANTILES[name])
-            return interval and allow_for_ranks(interval, quantile, ordered, n_people, confidence)
-
-        return {name: allow(name, interval) for name, interval in found.items()}
+    def _bound_quantiles(self, graph: PairGraph) -> dict[str, Interval | None]:
+        """Bound the quantiles of gaps and rank gaps; the latter also by how uncertain everybody's rank is."""
+        found: dict[str, Interval | None] = {}
+        weights, confidence = self._scored.person_weights, self._settings.confidence
+        n_people = len(self._scored.ranks) if weights is None else effective_size(weights)
+        for column, most in self._most_of.items():
+            quantile_of, around = partial(self._sample.quantile, column), partial(self._facts.around, column)
+            how: dict[str, Any] = {"confidence": confidence, "most": most, "around": around}
+            ends = quantile_intervals(graph, self._columns[column], quantile_of, [*QUANTILES.values()], **how)
+            for (name, share), interval in zip(QUANTILES.items(), ends, strict=True):
+                found[f"{column}_{name}"] = interval
+                if column == "rank_gap" and interval is not None:
+                    quantile, ordered = self._facts.quantile(column, share), self._sample.ordered(column)
+                    allowed = allow_for_ranks(interval, quantile, ordered, n_people, confidence)
+                    found[f"{column}_{name}"] = allowed
+        return found
 
     def _measure_share(self, share: float, known: Contributions | None) -> Measure:
         """Bound a share by how the pairs it holds for are distributed over people."""
@@ -411,7 +344,8 @@ class _Slice:
             related = known.scaled(1 / spread, -value / spread * of_spread).at_least(
                 LEAST_OF_MEAN * known.variance / spread**2
             )
-            interval = interval_of_mean(value, related, self._settings.confidence, 0.0, np.inf, self._unseen / spread)
+            unseen = self._scored.unseen / spread
+            interval = interval_of_mean(value, related, self._settings.confidence, 0.0, np.inf, unseen)
         return _measure(value, interval, mean.n)
 
 

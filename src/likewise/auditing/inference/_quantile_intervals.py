@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -18,8 +17,6 @@ from likewise.auditing.inference._intervals import (
     count_trials,
     reach_of_student,
 )
-from likewise.auditing.pairs._gaps import quantile_of_sorted
-from likewise.auditing.question._weights import WeightedOrder
 
 Floats = NDArray[np.float64]
 N_HALVINGS: Final = 50
@@ -28,34 +25,31 @@ N_HALVINGS: Final = 50
 def quantile_intervals(
     graph: PairGraph,
     values: Floats,
-    ordered: Floats | WeightedOrder,
+    quantile_of: Callable[[float], float],
     shares: Sequence[float],
     *,
     confidence: float,
     most: float,
-    around: Callable[[float, float], Interval] | None = None,
+    around: Callable[[float, float], Interval],
 ) -> list[Interval | None]:
     """Bound quantiles: how uncertain the share of values below one is says how far to look to both sides.
 
     As far as this share would be off, were the quantile there: rare values may all have been missed, or met by chance.
     Where the look goes beyond the largest value there is, only ``most`` is surely enough; beyond the smallest, only 0.
-    ``around`` gives the quantiles of all values, where these are a sample. None where too few people count.
+    ``around`` gives two quantiles of all values, of which these may be a sample. None where too few people count.
     """
     if graph.n_counting < FEWEST_PEOPLE:
         return [None] * len(shares)
-    quantile_of = ordered.quantile if isinstance(ordered, WeightedOrder) else partial(quantile_of_sorted, ordered)
-    find = around or (lambda low, high: (quantile_of(low), quantile_of(high)))
     looks = [_Look(share, quantile_of(share)) for share in shares]
     for _ in range(3):  # what is uncertain at the ends counts, too: there may be a cliff between
         asked = [(look, end) for look in looks for end in look.new_ends()]
         if not asked:
             break
-        n_trials = _trials_below(graph, values, ordered, [(end, look.share) for look, end in asked])
-        for (look, _), n in zip(asked, n_trials, strict=True):
-            look.n_trials = min(look.n_trials, n)
+        for look, end in asked:
+            look.n_trials = min(look.n_trials, _trials_below(graph, values, end, look.share))
         for look in dict.fromkeys(look for look, _ in asked):
             look.places = _places(look.share, look.n_trials, confidence, graph.n_counting)
-            look.ends = find(*look.places)
+            look.ends = around(*look.places)
     return [look.interval(most) for look in looks]
 
 
@@ -106,27 +100,10 @@ def _places(share: float, n_trials: float, confidence: float, n_counting: float)
     return low, high
 
 
-def _trials_below(
-    graph: PairGraph, values: Floats, ordered: Floats | WeightedOrder, asked: Sequence[tuple[float, float]]
-) -> list[float]:
-    """Return how many independent trials each share of values below a limit is worth, of a quantile of some share."""
-    found = [max(graph.n_counting, 1.0)] * len(asked)
-    if isinstance(ordered, WeightedOrder):
-        for place, (limit, share) in enumerate(asked):
-            for is_below in (np.less_equal, np.less):  # one of them may hold for all, where values repeat
-                known = next(graph.contribute_to_shares([is_below(values, limit)]))
-                if known.of_one > NOTHING:
-                    found[place] = count_trials(share, known)
-                    break
-        return found
-    limits: dict[int, float] = {}
-    for place, (limit, _) in enumerate(asked):
-        for highest in (limit, np.nextafter(limit, -np.inf)):  # up to one of them may be all, where values repeat
-            below = np.searchsorted(ordered, highest, side="right") / len(ordered)
-            if below * (1 - below) > NOTHING:
-                limits[place] = highest
-                break
-    of_each = graph.contribute_below(values, [*limits.values()])
-    for place, known in zip(limits, of_each, strict=True):
-        found[place] = count_trials(asked[place][1], known)
-    return found
+def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) -> float:
+    """Return how many independent trials the share of values below a limit is worth, of a quantile of some share."""
+    for is_below in (np.less_equal, np.less):  # one of them may hold for all, where values repeat
+        found = graph.contribute_to_share(is_below(values, limit))
+        if found.of_one > NOTHING:
+            return count_trials(share, found)
+    return max(graph.n_counting, 1.0)

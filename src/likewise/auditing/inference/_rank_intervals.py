@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._ranking import Levels, Ranking
 from likewise.auditing.inference._intervals import Interval
-from likewise.auditing.inference._pair_sums import add_to_levels
 from likewise.auditing.question._weights import mean_of
 
 Floats = NDArray[np.float64]
@@ -46,37 +45,41 @@ def allow_for_ranks(
     return max(low, 0.0), min(high, 1.0)
 
 
-def find_levels(ranks: Floats, ranking: Ranking | None = None) -> list[Levels]:
-    """Find everybody's level for each column of ranks, or take it from a ranking of these."""
-    ranking = Ranking(ranks) if ranking is None else ranking
-    return [ranking.levels(column) for column in range(1 if ranks.ndim == 1 else ranks.shape[1])]
-
-
 def contribute_to_ranks(
     left: Rows,
     right: Rows,
     ranks: Floats,
     weights: Floats | None = None,
     of_people: Floats | None = None,
-    levels: list[Levels] | None = None,
+    ranking: Ranking | None = None,
 ) -> Floats:
     """Return what people contribute to a mean rank gap by standing between the two of a pair, whoever they are.
 
     Of several columns of ranks a pair's rank gap is the largest one, so it counts in that column. ``weights`` are those
-    of the pairs, where people are weighted, and ``levels`` those of the ranks, where they are known.
+    of the pairs, where people are weighted, and ``ranking`` that of the ranks, where it is known.
     """
-    columns = ranks.reshape(len(ranks), -1)
+    columns, ranking = ranks.reshape(len(ranks), -1), ranking or Ranking(ranks)
     found = np.zeros(len(columns))
     chosen = np.zeros(len(left), np.intp)
     if columns.shape[1] > 1:
         chosen = np.abs(columns[left] - columns[right]).argmax(axis=1)
-    for number, one in enumerate(levels or find_levels(ranks)):
+    for number in range(columns.shape[1]):
+        one = ranking.levels(number)
         own = slice(None) if columns.shape[1] == 1 else chosen == number
         times = None if weights is None else weights[own]
-        lows, highs = add_to_levels(one.of_rows, one.n, left[own], right[own], times)
+        lows, highs = _add_to_levels(one, left[own], right[own], times)
         opened = np.append(0, lows[:-1]) - highs  # after a level, up to and with the next
         found += (np.cumsum(opened) + (lows + highs) / 2)[one.of_rows]
     found /= max(len(left), 1) if weights is None or not len(weights) else weights.sum()
     around = found - mean_of(found, of_people) if len(found) else found
     by_person: Floats = around / max(len(found), 1) if of_people is None else around * (of_people / of_people.sum())
     return by_person
+
+
+def _add_to_levels(levels: Levels, left: Rows, right: Rows, times: Floats | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return how many pairs begin at each level, and how many end there, by their weights; none at one level alone."""
+    first, second = levels.of_rows[left], levels.of_rows[right]
+    apart = first != second
+    low, high = np.minimum(first, second)[apart], np.maximum(first, second)[apart]
+    times = None if times is None else times[apart]
+    return np.bincount(low, times, levels.n), np.bincount(high, times, levels.n)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likewise._checks import check_count
-from likewise._compiling import compiled
 from likewise.exceptions import ScoreError
 
 Floats = NDArray[np.float64]
 ROUNDING: Final = 1e-9  # of what all gaps add up to: sums this near to each other are equal
 AT_ONCE: Final = 8  # gaps whose signs one byte chooses
 DRAWN_AT_ONCE: Final = 256  # rows of so many gaps
-MOST_INTERPRETED: Final = 20_000  # gaps: NumPy adds up fewer before a kernel is read from the disk
 SIGNS: Final = np.unpackbits(np.arange(2**AT_ONCE, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
 
 
@@ -54,40 +52,19 @@ def sign_flip_test(signed_gaps: ArrayLike, *, n_permutations: int = 1999, random
     return flip_signs(gaps, n_permutations, random_state)
 
 
-def flip_signs(gaps: Floats, n_permutations: int, random_state: int | None, *, is_many: bool = False) -> float:
-    """Return the p-value of :func:`sign_flip_test`, in compiled code if there are many gaps, of this or other tests."""
+def flip_signs(gaps: Floats, n_permutations: int, random_state: int | None) -> float:
+    """Return the p-value of :func:`sign_flip_test`: work out every choice for some gaps, then choose."""
     gaps = gaps[gaps != 0]  # whatever their sign, they add nothing
-    is_many = is_many or len(gaps) > MOST_INTERPRETED
     filled = np.concatenate([gaps, np.zeros(-len(gaps) % AT_ONCE)]).reshape(-1, AT_ONCE)
     random = np.random.default_rng(random_state)
     sums = np.zeros(n_permutations)
     for start in range(0, len(filled), DRAWN_AT_ONCE):
         some = filled[start : start + DRAWN_AT_ONCE]
         words = random.integers(2**64, size=(len(some), -(-n_permutations // 8)), dtype=np.uint64)
-        _add_choices(some, words.view(np.uint8), sums, is_many=is_many)
+        for of_row, chosen in zip(some, words.view(np.uint8), strict=True):
+            sums += (SIGNS @ of_row).take(chosen[:n_permutations])
     as_far = np.abs(sums) >= abs(gaps.sum()) - ROUNDING * np.abs(gaps).sum()
     return float((1 + np.count_nonzero(as_far)) / (1 + n_permutations))
-
-
-def _add_choices(gaps: Floats, signs: NDArray[np.uint8], sums: Floats, *, is_many: bool) -> None:
-    """Add some gaps to all sums, of each row the signs that a byte chooses: work out every choice, then choose."""
-    if not is_many:
-        for some, chosen in zip(gaps, signs, strict=True):
-            sums += (SIGNS @ some).take(chosen[: len(sums)])
-        return
-    _add_many_choices(gaps, signs, SIGNS, np.empty(len(SIGNS)), sums)
-
-
-@compiled
-def _add_many_choices(gaps: Any, signs: Any, kinds: Any, sums_of_kinds: Any, sums: Any) -> None:
-    for row in range(len(gaps)):
-        for kind in range(len(kinds)):
-            total = 0.0
-            for k in range(AT_ONCE):
-                total += kinds[kind, k] * gaps[row, k]
-            sums_of_kinds[kind] = total
-        for one in range(len(sums)):
-            sums[one] += sums_of_kinds[signs[row, one]]
 
 
 def adjust_p_values(p_values: ArrayLike) -> Floats:

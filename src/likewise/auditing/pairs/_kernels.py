@@ -16,7 +16,6 @@ from likewise.auditing.pairs._selection import STEPS
 BITS: Final = np.int64(DROPPED_BITS)
 BEFORE_FIRST: Final = np.int64(FIRST - 1)
 TOLERANCE: Final = float(GAP_TOLERANCE)
-MOST_INTERPRETED: Final = 100_000  # pairs: choosing among fewer takes less than compiling the kernel
 
 
 @compiled
@@ -322,57 +321,15 @@ def merge_people(
             known[one, 1] += numbers[k, 1] & ~LOW
 
 
-@compiled
-def measure_kept(
-    left: Any,
-    right: Any,
-    facts: Any,
-    decisions: Any,
-    label_of: Any,
-    scale: Any,
-    gaps: Any,
-    rank_gaps: Any,
-    flips: Any,
-    labels: Any,
-) -> None:
-    """Measure pairs of people, of whom ``facts`` are score and rank."""
-    for pair in range(len(gaps)):
-        one, other = left[pair], right[pair]
-        gaps[pair] = np.divide(abs(facts[other, 0] - facts[one, 0]), scale)  # unlike /, never raises
-        rank_gaps[pair] = abs(facts[other, 1] - facts[one, 1])
-        flips[pair] = decisions[one] != decisions[other]
-        labels[pair] = label_of[one]
-
-
-@compiled
-def _choose(left: Any, right: Any, order: Any, is_taken: Any, chosen: Any) -> Any:
-    n_chosen = 0
-    for pair in order:
-        if not is_taken[left[pair]] and not is_taken[right[pair]]:
-            is_taken[left[pair]] = is_taken[right[pair]] = True
-            chosen[n_chosen] = pair
-            n_chosen += 1
-    return n_chosen
-
-
 def match_apart(
-    left: NDArray[np.integer],
-    right: NDArray[np.integer],
-    order: NDArray[np.int64],
-    n_people: int,
-    *,
-    is_many: bool = False,
+    left: NDArray[np.integer], right: NDArray[np.integer], order: NDArray[np.int64], n_people: int
 ) -> NDArray[np.int64]:
     """Return which pairs to take so that nobody is in two: in order, each unless one of the two was taken before.
 
-    In compiled code if there are many pairs, with those of other choices.
+    Pairs that come first for both of their people are taken at once; in random order a few rounds are enough.
     """
-    is_taken = np.zeros(n_people, np.bool_)
-    if is_many or len(left) > MOST_INTERPRETED:
-        chosen = np.empty(min(len(order), n_people // 2), np.int64)
-        return chosen[: _choose(left, right, order, is_taken, chosen)]
-    # pairs that come first for both of their people are taken at once; in random order a few rounds are enough
-    is_chosen, first = np.zeros(len(order), np.bool_), np.empty(n_people, np.int64)
+    is_chosen, is_taken = np.zeros(len(order), np.bool_), np.zeros(n_people, np.bool_)
+    first = np.empty(n_people, np.int64)
     places, people = np.arange(len(order)), np.column_stack([left[order], right[order]])
     while len(places):
         first[people[::-1].ravel()] = places[::-1].repeat(2)  # the last that is written stays: a person's first pair

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._ranking import Ranking
-from likewise._threads import share_rows
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.pairs._gaps import gap_between, rank_gap_between, rank_levels
 from likewise.auditing.pairs._summary import PairBatch, SummaryShape
@@ -24,7 +24,6 @@ Rows = NDArray[np.integer[Any]]
 
 FEW_SCORES: Final = 20  # different ones: pairs of so few may be alike by chance
 MANY: Final = 1_000
-MOST_INTERPRETED: Final = 100_000  # pairs: NumPy measures fewer before a kernel is read from the disk
 AT_ONCE: Final = 1 << 17  # pairs: what is computed of them is ten times as large as they are
 
 
@@ -138,112 +137,71 @@ class ScoredPairs:
     def __len__(self) -> int:
         return len(self.pairs)
 
+    @cached_property
+    def people(self) -> ScoredPeople:
+        """Everybody, in pairs or not, without signs."""
+        return ScoredPeople.of(self.pairs.left_table, self.scores, signed=False)
+
+    @cached_property
+    def batch(self) -> PairBatch:
+        """What is measured of each pair."""
+        left, right = self.pairs.left, self.pairs.right
+        return PairBatch.join([self.people.measure(left[:0], right[:0]), *self.people.measure_parts(left, right)])
+
     @property
     def gaps(self) -> Floats:
         """The gap of each pair."""
-        return self.measure().gaps
+        return self.batch.gaps
 
     @property
     def rank_gaps(self) -> Floats:
         """Its rank gap."""
-        return self.measure().rank_gaps
+        return self.batch.rank_gaps
 
     @property
     def flips(self) -> NDArray[np.bool_] | None:
         """Whether its two people got different decisions; None without decisions."""
-        return None if self.scores.decisions is None else self.measure().flips
+        return self.batch.flips
 
     @property
-    def labels(self) -> NDArray[np.int32]:
+    def labels(self) -> Rows:
         """The code of its label."""
-        return self.measure().labels
+        return self.batch.labels
 
     @property
     def weights(self) -> Floats | None:
         """The product of the weights of its two people."""
-        return self.measure().weights
+        return self.batch.weights
 
     @property
     def ranks(self) -> Floats:
         """Those of all people; or one column per class."""
-        return self.measure().ranks
+        return self.people.values.ranks
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """That of the ranks, which is that of the scores unless people without weight part no ranks."""
+        return self.scores.ranking if self.scores.weights is None else Ranking(self.ranks)
 
     @property
     def largest(self) -> float:
         """How large a gap can be."""
         return np.inf if self.scores.task == "regression" else 1.0
 
-    @property
+    @cached_property
     def unseen(self) -> float:
         """How large a gap may be, where all that are seen are alike."""
-        return self.measure().unseen
+        return unseen_gap(self.scores)
 
     @property
     def person_weights(self) -> Floats | None:
         """How much people count."""
         return self.scores.weights
 
-    @property
-    def ranking(self) -> Ranking | None:
-        """That of the ranks, where it is that of the scores: people without weight part no ranks."""
-        return self.scores.ranking if self.scores.weights is None else None
-
     def none(self) -> ScoredPairs:
         """Return no pairs of these people."""
         nobody = self.pairs.left[:0]
         return ScoredPairs(replace(self.pairs, left=nobody, right=nobody), self.scores)
-
-    def measure(self) -> _Found:
-        """Measure each pair, without signs, unless that has been done."""
-        known: _Found | None = self.__dict__.get("_found")  # a cached property of Python 3.11 has one lock for all
-        if known is None:
-            known = self.__dict__["_found"] = _measure_pairs(self.pairs, self.scores)
-        return known
-
-
-class _Found(NamedTuple):
-    """What is measured of each pair, and what it takes to know of people."""
-
-    gaps: Floats
-    rank_gaps: Floats
-    flips: NDArray[np.bool_]
-    labels: NDArray[np.int32]
-    ranks: Floats
-    weights: Floats | None
-    unseen: float
-
-
-def _measure_pairs(pairs: ComparablePairs, scores: Scores) -> _Found:
-    people, n = ScoredPeople.of(pairs.left_table, scores, signed=False), len(pairs)
-    weights = scores.weigh_pairs(pairs.left, pairs.right)
-    of_people = people.values.ranks, weights, unseen_gap(scores)
-    found = _Found(np.empty(n), np.empty(n), np.zeros(n, np.bool_), np.empty(n, np.int32), *of_people)
-    if scores.values.ndim == 1 and n > MOST_INTERPRETED:
-        _measure_many(pairs, people, found)
-        return found
-    for start in range(0, n, AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        batch = people.measure(pairs.left[some], pairs.right[some])
-        found.gaps[some], found.rank_gaps[some], found.labels[some] = batch.gaps, batch.rank_gaps, batch.labels
-        if batch.flips is not None:
-            found.flips[some] = batch.flips
-    return found
-
-
-def _measure_many(pairs: ComparablePairs, people: ScoredPeople, found: _Found) -> None:
-    """Measure pairs of people with one score each in compiled code: of each person, all is read at once."""
-    from likewise.auditing.pairs._kernels import measure_kept
-
-    values = people.values
-    facts = np.column_stack([values.scores, values.ranks])
-    decisions = np.zeros(len(facts), np.int8) if values.decisions is None else values.decisions.astype(np.int8)
-    known = facts, decisions, people.labels, float(people.meter.scale)
-
-    def measure(some: slice) -> None:
-        columns = found.gaps[some], found.rank_gaps[some], found.flips[some], found.labels[some]
-        measure_kept(pairs.left[some], pairs.right[some], *known, *columns)
-
-    share_rows(measure, len(pairs))
 
 
 def _rank_people(scores: Scores) -> Floats:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
@@ -46,6 +46,24 @@ class PairBatch:
 
     def __len__(self) -> int:
         return len(self.gaps)
+
+    @classmethod
+    def join(cls, batches: Sequence[PairBatch]) -> PairBatch:
+        """Put pairs together that were measured alike."""
+        columns = {one.name: [getattr(batch, one.name) for batch in batches] for one in fields(cls)}
+        return cls(**{name: None if parts[0] is None else np.concatenate(parts) for name, parts in columns.items()})
+
+    def take(self, places: Rows) -> PairBatch:
+        """Return some of the pairs."""
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        return PairBatch(**{name: None if one is None else one[places] for name, one in columns.items()})
+
+    @property
+    def weight_of_flips(self) -> float:
+        """How many pairs get different decisions, or what these weigh; 0 without decisions."""
+        if self.flips is None:
+            return 0.0
+        return float(np.count_nonzero(self.flips) if self.weights is None else self.weights[self.flips].sum())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

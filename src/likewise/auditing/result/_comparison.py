@@ -152,7 +152,9 @@ def _slice_differences(
     weights = None if one.weights is None else one.weights[chosen]
     graph = PairGraph.of(*rows, len(one.ranks), weights)
     gaps, rank_gaps = other.gaps[chosen] - one.gaps[chosen], other.rank_gaps[chosen] - one.rank_gaps[chosen]
-    after, before = (contribute_to_ranks(*rows, of.ranks, weights, one.person_weights) for of in (other, one))
+    after, before = (
+        contribute_to_ranks(*rows, of.ranks, weights, one.person_weights, of.ranking) for of in (other, one)
+    )
     of_ranks = after - before
     unseen = max(one.unseen, other.unseen)
     found = {}

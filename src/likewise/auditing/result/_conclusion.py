@@ -145,20 +145,17 @@ def _measure_pairs(
     scores, is_bounded = question.scores, settings.n_resamples > 0
     scored = ScoredPairs(gathered.pairs, scores)
     equal = None if within is None else ScoredPairs(within.pairs, scores)
-    for gathered_pairs, pairs in ((gathered, scored), (within, equal)):
-        if gathered_pairs is not None and pairs is not None and (is_bounded or gathered_pairs.summary is None):
-            pairs.measure()
     baseline = None if within is None or equal is None else (equal, within.summary)
 
     of_spread = contribute_to_spread(scores).by_person if is_bounded and scores.n_people else np.empty(0)
     sides = scored, gathered.summary, scores.spread, of_spread, settings, baseline
-    slices = measure_pairs(*sides, only_measures=True)
+    measures = measure_pairs(*sides)
     evidence = {
         "distributions": gap_distribution(question, gathered, scored, within, equal),
         "person_gaps": describe_person_gaps(question, scored, gathered.summary),
         "worst_pairs": _find_worst(question, gathered, scored, settings.n_worst),
     }
-    return {label: part.measures for label, part in slices.items()}, scored, evidence
+    return measures, scored, evidence
 
 
 def describe_rule(rule: Comparability, schema: Schema, scores: Scores) -> str:
