@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, Policy, Roles, audit, load_dataset, mine_pairs
-from likewise.auditing.evidence import _directions
 from likewise.auditing.evidence._directions import measure_directions
-from likewise.auditing.inference._pair_sums import MOST_INTERPRETED
 from likewise.auditing.inference._sign_flips import sign_flip_test
 from likewise.auditing.question._scores import Scores
 from likewise.exceptions import ScoreError
@@ -57,9 +55,7 @@ def scores_of(values: NDArray[np.float64]) -> Scores:
     return Scores(values, "binary", decisions=(values >= 0.5).astype(np.int64), threshold=0.5)
 
 
-@pytest.mark.parametrize("most_interpreted", [MOST_INTERPRETED, -1])
-def test_pairs_that_the_scores_do_not_fit_are_refused(most_interpreted: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_directions, "MOST_INTERPRETED", most_interpreted)
+def test_pairs_that_the_scores_do_not_fit_are_refused() -> None:
     table = CodedTable(sensitive=[[0], [1], [1]])
     one, far = np.array([0], np.int32), np.array([9], np.int32)
     with pytest.raises(ScoreError, match="There are 3 scores, but the pairs point at 10 rows"):

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise.auditing.pairs import _kernels
 from likewise.auditing.pairs._kernels import match_apart
 
-SETTINGS = settings(max_examples=sized(15, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=sized(15, 60))
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] != pair[1]), max_size=25)
-
-
-@pytest.fixture(autouse=True, params=["interpreted", "compiled"])
-def _some_are_many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "compiled":
-        monkeypatch.setattr(_kernels, "MOST_INTERPRETED", -1)
 
 
 def choose(pairs: list[tuple[int, int]], order: list[int] | None = None) -> list[bool]:

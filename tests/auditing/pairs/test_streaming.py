@@ -201,7 +201,7 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
         settings = AuditSettings(n_resamples=0 if keep is None else 200, n_worst=0, max_pairs=keep or 1, seed=seed)
         if keep is None:
             scored = ScoredPairs(mine_pairs(table, Comparability()), scores)
-            return [measure_pairs(scored, None, 1.0, np.zeros(len(table)), settings)[None].measures]
+            return [measure_pairs(scored, None, 1.0, np.zeros(len(table)), settings)[None]]
         people = ScoredPeople.of(table, scores)
         chunks = iter_pairs(table, Comparability())
         found = gather_pairs(chunks, table, people, people.shape(settings), lambda share: None)

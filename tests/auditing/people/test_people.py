@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.sizes import sized
 from likewise.auditing import Scores
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing.inference import _bootstrap
-from likewise.auditing.inference._bootstrap import LANES, add_lanes, draw_weights, resample_people, trace_lanes
+from likewise.auditing.inference._bootstrap import LANES, draw_weights, resample_people
 from likewise.auditing.people._performance import (
     LabelLedger,
     Ledger,
@@ -49,23 +50,26 @@ def some_people(n_people: int, seed: int = 0) -> tuple[Any, Any]:
 
 @settings(max_examples=sized(8, 50))
 @given(rows, st.integers(0, 2**32))
-def test_sums_and_areas_in_every_lane_are_those_of_repeated_rows(people: list[tuple[int, float]], seed: int) -> None:
+def test_sums_and_areas_in_every_replicate_are_those_of_repeated_rows(
+    people: list[tuple[int, float]], seed: int
+) -> None:
     groups, scores = map(np.array, zip(*people, strict=True))
-    is_positive = groups == 1
-    weights = np.random.default_rng(seed).integers(0, 4, (len(groups), LANES)).astype(np.uint8)
-    sums = add_lanes(group_sums([np.ones(len(scores)), scores], groups, 3), weights)
-    areas = trace_lanes(curve(is_positive, scores), weights)
-    for lane in range(LANES):
-        again = np.arange(len(groups)).repeat(weights[:, lane])
-        by_group = [np.bincount(groups[again], amount[again], 3) for amount in (np.ones(len(scores)), scores)]
-        assert sums[lane] == pytest.approx(np.column_stack(by_group))
+    n, is_positive = len(groups), groups == 1
+    amounts = {"any": group_sums([np.ones(n), scores], groups, 3)}
+    sums, areas = resample_people(amounts, [curve(is_positive, scores)], n_people=n, n_resamples=70, seed=seed)
+    for replicate in (0, 3, LANES - 1, LANES, 69):
+        first = replicate // LANES * LANES
+        drawn = draw_weights(np.arange(n), first=first, seed=seed)[:, replicate - first]
+        again = np.arange(n).repeat(drawn)
+        by_group = [np.bincount(groups[again], amount[again], 3) for amount in (np.ones(n), scores)]
+        assert sums["any"][replicate] == pytest.approx(np.column_stack(by_group))
         expected = curve(is_positive[again], scores[again]).areas(np.ones(len(again)))
-        assert areas[lane] == pytest.approx(expected, nan_ok=True)
+        assert areas[replicate, 0] == pytest.approx(expected, nan_ok=True)
 
 
 @settings(max_examples=sized(8, 50))
 @given(rows)
-def test_a_replicate_with_everybody_once_is_the_measure_itself(people: list[tuple[int, float]]) -> None:
+def test_replicates_are_measures_with_the_weights_of_the_people(people: list[tuple[int, float]]) -> None:
     labels, first = map(np.array, zip(*people, strict=True))
     several = np.column_stack([first, (1 - first) / 4, 3 * (1 - first) / 4])
     ledgers: list[Ledger] = [
@@ -73,41 +77,27 @@ def test_a_replicate_with_everybody_once_is_the_measure_itself(people: list[tupl
         LabelLedger.open(labels, several, several.argmax(axis=1)),
         NumberLedger.open(labels + first, first),
     ]
-    once = np.ones((len(labels), LANES), np.uint8)
+    n = len(labels)
     for ledger in ledgers:
-        sums = {name: add_lanes(one, once) for name, one in ledger.amounts.items()}
-        areas = np.stack([trace_lanes(one, once) for one in ledger.curves] or [np.empty((LANES, 2))], axis=1)
-        for name, value in point_values(ledger, np.ones(len(labels))).items():
-            lanes = ledger.values(sums, areas)[name]
-            expected = np.nan if value is None else value
-            assert lanes == pytest.approx(np.full(LANES, expected), abs=1e-7, nan_ok=True), name
+        found = ledger.values(*resample_people(ledger.amounts, ledger.curves, n_people=n, n_resamples=20, seed=7))
+        for replicate, drawn in enumerate(draw_weights(np.arange(n), first=0, seed=7).T[:20]):
+            for name, value in point_values(ledger, drawn.astype(np.float64)).items():
+                expected = np.nan if value is None else value
+                assert found[name][replicate] == pytest.approx(expected, abs=1e-7, nan_ok=True), name
 
 
-def test_replicates_are_measures_with_the_weights_of_the_pairs() -> None:
-    scores, y = some_people(50)
-    ledger = LabelLedger.open(y, scores, (scores >= 0.5).astype(np.int64))
-    sums, areas = resample_people(ledger.amounts, ledger.curves, n_people=50, n_resamples=20, seed=7)
-    found = ledger.values(sums, areas)
-    for replicate in (0, 15, 16, 19):
-        drawn = draw_weights(50, first=replicate // LANES * LANES, seed=7)[:, replicate % LANES]
-        expected = measure_utility(y, scores, weights=drawn.astype(np.float64))
-        for name in set(expected) - {"calibration_error"}:  # its bins stay those of all people
-            assert found[name][replicate] == pytest.approx(expected[name])
-
-
-def test_many_people_are_resampled_a_few_at_a_time_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_people_are_resampled_a_few_at_a_time_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, y = some_people(3_000)
     scores = np.round(scores, 2)  # runs of equal scores are cut
-    weights = np.random.default_rng(0).random(3_000)
-    for times in (None, weights):
+    for times in (None, np.random.default_rng(0).random(3_000)):
         ledger = LabelLedger.open(y, scores, (scores >= 0.5).astype(np.int64), weights=times)
-        monkeypatch.setattr(_bootstrap, "MOST_WEIGHTED", 0)
-        whole = resample_people(ledger.counted, ledger.curves, n_people=3_000, n_resamples=70, seed=7)
-        monkeypatch.setattr(_bootstrap, "DRAWN_AT_ONCE", 7)
-        parts = resample_people(ledger.counted, ledger.curves, n_people=3_000, n_resamples=70, seed=7)
+        resample = partial(resample_people, ledger.counted, ledger.curves, n_people=3_000, n_resamples=70, seed=7)
+        whole = resample()
+        monkeypatch.setattr(_bootstrap, "AT_ONCE", 7)
+        parts = resample()
+        monkeypatch.undo()
         assert np.array_equal(whole[1], parts[1])
         assert all(np.array_equal(whole[0][name], parts[0][name]) for name in whole[0])
-        monkeypatch.undo()
 
 
 def test_each_task_has_its_measures_in_the_order_of_all() -> None:

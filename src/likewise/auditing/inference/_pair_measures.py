@@ -255,7 +255,8 @@ class _Slice:
         self._scored, self._settings = scored, settings
         self._part = scored.batch if label is None else scored.batch.take(np.flatnonzero(scored.labels == label))
         self._columns = {"gap": self._part.gaps, "rank_gap": self._part.rank_gaps}
-        self._sample = ExactFacts(*self._columns.values(), self._part.weight_of_flips, weights=self._part.weights)
+        part = self._part
+        self._sample = ExactFacts(part.gaps, part.rank_gaps, part.weight_of_flips, weights=part.weights)
         self._facts: PairFacts = self._sample if summary is None else SummaryFacts(summary, label)
 
     def measure(self, spread: float, spread_contributions: Floats) -> SliceMeasures:

@@ -50,12 +50,13 @@ class PairBatch:
     @classmethod
     def join(cls, batches: Sequence[PairBatch]) -> PairBatch:
         """Put pairs together that were measured alike."""
-        columns = {one.name: [getattr(batch, one.name) for batch in batches] for one in fields(cls)}
-        return cls(**{name: None if parts[0] is None else np.concatenate(parts) for name, parts in columns.items()})
+        columns: dict[str, Any] = {one.name: [getattr(batch, one.name) for batch in batches] for one in fields(cls)}
+        columns = {name: None if parts[0] is None else np.concatenate(parts) for name, parts in columns.items()}
+        return cls(**columns)
 
     def take(self, places: Rows) -> PairBatch:
         """Return some of the pairs."""
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        columns: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
         return PairBatch(**{name: None if one is None else one[places] for name, one in columns.items()})
 
     @property
