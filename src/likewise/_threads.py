@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._memory import give_memory_back, n_cores
+from likewise._memory import n_cores
 
 Name = TypeVar("Name", bound=Hashable)
 Found = TypeVar("Found")
@@ -204,14 +204,6 @@ def begin(call: Callable[[], Found], n_rows: int) -> Callable[[], Found]:
     if asked is not None and n_helpers:
         asked.put(made.make)
     return made.take
-
-
-def give_memory_back_beside(n_rows: int) -> None:
-    """Return what a step over so many rows has freed to the system, beside the next one if there is another core."""
-    if threads_for(n_rows) > 1:
-        begin(partial(give_memory_back, n_rows), n_rows)
-    else:
-        give_memory_back(n_rows)
 
 
 @contextmanager

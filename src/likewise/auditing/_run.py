@@ -10,9 +10,9 @@ from typing import Any
 
 from likewise._checks import parameter
 from likewise._format import count_of
-from likewise._memory import bytes_allowed, give_memory_back
+from likewise._memory import bytes_allowed
 from likewise._progress import follow
-from likewise._threads import begin, give_memory_back_beside
+from likewise._threads import begin
 from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import (
     Gathered,
@@ -234,12 +234,7 @@ def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, pro
         raise NoComparablePairs(f"No comparable pairs among {rows}{weighted}. {explained}")
     within = None
     if settings.baseline and rule.sensitive_differs != "none":
-        give_memory_back(len(question.table))
         within = search.gather_equal(rule, start)
-    for one in (gathered, within):
-        if one is not None and one.summary is not None:
-            one.summary.kept.clear()  # these pairs have been put in order
-    give_memory_back_beside(len(question.table))
     return conclude_audit(question, gathered, within, settings, progress, checksums)
 
 
@@ -277,17 +272,13 @@ class _Search:
     ) -> Gathered:
         table, settings, counting = self.question.table, self.settings, self.question.scores.counting
         if settings.when_too_many == "sample":
-            give_memory_back(len(table))
             scores = self.question.scores
             return draw_pairs(
                 table, rule, scores, most=settings.max_pairs, seed=settings.seed, memory_limit=self.memory_limit
             )
         people, test = ScoredPeople.of(table, self.question.scores), ScoreTest.of(rule, self.question.scores)
         if folder is None and test is None and can_tally(people):
-            shape, only = people.shape(settings), [people]
-            del people  # which nobody needs once the tally has everybody in place
-            return tally_pairs(table, rule, only.pop(), shape, report, memory_limit=self.memory_limit)
-        give_memory_back(len(table))  # of the question; a tally's search does so once its table is packed
+            return tally_pairs(table, rule, people, people.shape(settings), report, memory_limit=self.memory_limit)
         chunks: Iterable[ComparablePairs] = (
             find_among(counting, table, lambda some: iter_pairs(some, rule, memory_limit=self.memory_limit))
             if folder is None

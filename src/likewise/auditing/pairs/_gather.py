@@ -43,6 +43,7 @@ class Gathered:
     def from_summary(cls, summary: PairSummary, table: CodedTable) -> Gathered:
         """Take the sample out of a summary, which is not needed where the sample is all there is."""
         pairs = ComparablePairs(*summary.kept.to_rows(), table, table, summary.n_total)
+        summary.kept.clear()
         return cls(pairs, summary.n_pairs_of > 0, summary if len(pairs) < summary.n_total else None)
 
     @property
@@ -140,13 +141,10 @@ def tally_pairs(
     from likewise.auditing.pairs._tally import PairTally
 
     tally = PairTally(people, shape)
-    del people  # which the tally lets go of, too, once everybody is in place
     for share, near in visit_pairs(table, rule, tally.start, memory_limit=memory_limit):
         tally.choose(near)
         progress(share)
-    summary = tally.finish()
-    del tally
-    return Gathered.from_summary(summary, table)
+    return Gathered.from_summary(tally.finish(), table)
 
 
 @dataclass(frozen=True, slots=True)

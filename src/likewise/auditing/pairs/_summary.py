@@ -50,14 +50,18 @@ class PairBatch:
     @classmethod
     def join(cls, batches: Sequence[PairBatch]) -> PairBatch:
         """Put pairs together that were measured alike."""
-        columns: dict[str, Any] = {one.name: [getattr(batch, one.name) for batch in batches] for one in fields(cls)}
-        columns = {name: None if parts[0] is None else np.concatenate(parts) for name, parts in columns.items()}
+        columns: dict[str, Any] = {}
+        for name in (one.name for one in fields(cls)):
+            parts = [getattr(batch, name) for batch in batches]
+            columns[name] = None if parts[0] is None else np.concatenate(parts)
         return cls(**columns)
 
     def take(self, places: Rows) -> PairBatch:
         """Return some of the pairs."""
         columns: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        return PairBatch(**{name: None if one is None else one[places] for name, one in columns.items()})
+        for name, column in columns.items():
+            columns[name] = None if column is None else column[places]
+        return PairBatch(**columns)
 
     @property
     def weight_of_flips(self) -> float:

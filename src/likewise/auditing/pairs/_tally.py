@@ -39,12 +39,13 @@ AT_ONCE: Final = 1 << 16  # people whom one thread numbers
 
 
 class Near(NamedTuple):
-    """Pairs of a bunch that may be among the worst."""
+    """Pairs of a bunch that may be among the worst, and others that may be kept."""
 
     left: Rows
     right: Rows
     gaps: Floats
     rank_gaps: Floats
+    kept: tuple[NDArray[np.uint64], Rows, Rows] | None = None  # keys and rows of those that may be kept
 
 
 class _Sums:
@@ -86,7 +87,7 @@ class PairTally:
 
     def __init__(self, people: ScoredPeople, shape: SummaryShape) -> None:
         self.summary, self._shape = PairSummary(replace(shape, n_people=0)), shape  # people are added in the end
-        self._people: ScoredPeople | None = people
+        self._people = people
         self._low_is_better = people.meter.sign < 0
         # gaps and rank gaps in whole parts: the largest takes all bits
         self._bits = [FINE_BITS - math.frexp(largest)[1] for largest in (max(shape.largest, 2.0**-900), 1.0)]
@@ -100,9 +101,8 @@ class PairTally:
 
     def start(self, rows: Rows | None) -> Callable[[Bunch], Near]:
         """Number people, before any pair is added: given the row of each number, or None where numbers are rows."""
-        people, self._people = self._people, None  # what is known of them by row is not needed from here on
-        assert people is not None
-        self._number(np.arange(len(people.labels), dtype=np.int32) if rows is None else rows, people)
+        everybody = np.arange(len(self._people.labels), dtype=np.int32)
+        self._number(everybody if rows is None else rows, self._people)
         return self.add
 
     def _number(self, rows: Rows, people: ScoredPeople) -> None:
@@ -141,20 +141,21 @@ class PairTally:
             n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, sums.few, into, room)
             self._merge(start, bunch.people, of_places, is_urgent=is_wide)
         sums.carry()
-        if n_kept:
-            kept.take(room[0][:n_kept], *room[1][:, :n_kept])
         near, gaps = room[2][:, :n_near], room[3][:, :n_near]
         if n_near > worst.most:
             lowest = choose_worst(near[0], near[1], gaps[0], gaps[1], worst.most)
             near, gaps = near[:, lowest], gaps[:, lowest]
-        found = Near(*near.copy(), *gaps.copy())
+        low = (room[0][:n_kept].copy(), *room[1][:, :n_kept].copy()) if n_kept else None
+        found = Near(*near.copy(), *gaps.copy(), kept=low)
         self._free.append(sums)
         return found
 
     def choose(self, near: Near) -> None:
-        """Keep those of a bunch that are among the worst."""
+        """Keep those of a bunch that are among the worst, and the others that are to be kept."""
         if len(near.left):
-            self.summary.worst.add(*near)
+            self.summary.worst.add(*near[:4])
+        if near.kept is not None:
+            self.summary.kept.take(*near.kept)
 
     def finish(self) -> PairSummary:
         """Return the summary of all pairs added."""

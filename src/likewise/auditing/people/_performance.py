@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._ranking import Ranking
-from likewise._threads import share_calls, threads_for
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import Contributions, Interval, contribute_alone, interval_of_mean
 from likewise.auditing.people._bounds import OF_RAREST, bound_by_replicates, bound_r2, bound_recalls, bound_root
@@ -86,23 +84,22 @@ class LabelLedger:
         occurring = np.flatnonzero(counts)
         columns = {1: scores} if scores.ndim == 1 else {label: scores[:, label] for label in occurring.tolist()}
         of_all = ranking.levels() if scores.ndim == 1 else None
-        calls: dict[str | int, Callable[[], Any]] = {
-            "label": lambda: group_sums([ONE_EACH, is_right, *_losses(labels, scores)], labels, n_labels),
-            "bin": lambda: calibration_sums(labels, scores, weights=weights, levels=of_all),
-            "spread": lambda: spread_sums(scores),
+        found = {
+            "label": group_sums([ONE_EACH, is_right, *_losses(labels, scores)], labels, n_labels),
+            "bin": calibration_sums(labels, scores, weights=weights, levels=of_all),
+            "spread": spread_sums(scores),
         }
         if decisions is not None:
-            calls["decision"] = lambda: group_sums([ONE_EACH], decisions, n_labels)
-        for label, column in columns.items():
-            levels = of_all or ranking.levels(label)
-            calls[label] = partial(curve, labels == label, column, weights, levels=levels)
-        found = share_calls(calls, n_threads=threads_for(len(labels)))
-        curves = [found.pop(label) for label in columns]
+            found["decision"] = group_sums([ONE_EACH], decisions, n_labels)
+        curves = [
+            curve(labels == label, column, weights, levels=of_all or ranking.levels(label))
+            for label, column in columns.items()
+        ]
         averaged = np.array([1])
         if scores.ndim > 1:
             decided = 0 if decisions is None else np.bincount(decisions, weights, n_labels)
             averaged = np.flatnonzero(counts + decided)
-        return cls({str(name): one for name, one in found.items()}, curves, occurring, averaged, weights)
+        return cls(found, curves, occurring, averaged, weights)
 
     def values(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
         """Turn sums, shape (..., n_groups, n_amounts), and areas, (..., n_curves, 2), into measures."""
@@ -201,13 +198,9 @@ Ledger = LabelLedger | NumberLedger
 
 def point_values(ledger: Ledger, weights: Floats) -> dict[str, float | None]:
     """Measure the people as they are; None where there is nothing to measure."""
-    calls: dict[str | int, Callable[[], Floats]] = {
-        name: partial(one.add_up, weights) for name, one in ledger.amounts.items()
-    }
-    calls |= {place: partial(one.areas, weights) for place, one in enumerate(ledger.curves)}
-    sums = share_calls(calls, n_threads=threads_for(len(weights)))
-    areas = np.array([sums.pop(place) for place in range(len(ledger.curves))]).reshape(-1, 2)
-    found = ledger.values({str(name): one for name, one in sums.items()}, areas)
+    sums = {name: one.add_up(weights) for name, one in ledger.amounts.items()}
+    areas = np.array([one.areas(weights) for one in ledger.curves]).reshape(-1, 2)
+    found = ledger.values(sums, areas)
     return {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
 
 
@@ -235,18 +228,14 @@ def measure_people(
     ledger = open_ledger(scores, table, outcomes)
     weights = np.ones(len(scores)) if scores.weights is None else scores.weights
     found = point_values(ledger, weights) | {"score_spread": scores.spread}
-    calls: dict[str, Callable[[], Any]] = {}
+    bounds: dict[str, Interval | None] = {}
     if settings.n_resamples and n_people > 1:  # one person never varies
-        by_replicates: tuple[str, ...] = ()
         if isinstance(ledger, LabelLedger):
-            by_replicates = (*BY_REPLICATES, "calibration_error")
-            calls["replicates"] = lambda: _bound_by_replicates(ledger, found, weights, settings)
+            bounds = _bound_by_replicates(ledger, found, weights, settings)
         for name in names:
             value = found[name]
-            if value is not None and name not in by_replicates:
-                calls[name] = partial(_bound, name, value, scores, ledger, confidence)
-    bounds = share_calls(calls, n_threads=threads_for(n_people))
-    bounds |= bounds.pop("replicates", {})
+            if value is not None and name not in bounds:
+                bounds[name] = _bound(name, value, scores, ledger, confidence)
     measures = {}
     for name in names:
         low, high = bounds.get(name) or (None, None)

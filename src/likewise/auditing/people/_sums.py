@@ -60,7 +60,6 @@ class Curve:
         positive = _add_along(times * self.is_positive)[self.is_last]
         times *= ~self.is_positive
         negative = _add_along(times)[self.is_last]
-        del times  # of many people each of these takes a lot of memory
         if not len(positive) or positive[-1] == 0 or negative[-1] == 0:
             return np.full(2, np.nan)
         n_positive, n_negative = positive[-1], negative[-1]

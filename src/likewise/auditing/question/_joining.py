@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,20 +13,6 @@ from likewise._threads import take_rows
 ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
 LEAST_GAP: Final = 1e-9  # of the standard deviation: scores further apart than this differ, however large they are
 ALIKE: Final = 16 * float(np.finfo(np.float64).eps)  # of a score: a standard deviation below it is rounding
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankedScores:
-    """Checked scores, one a person, and what is made of them."""
-
-    values: NDArray[np.float64]
-    joined: NDArray[np.float64]
-    levels: Levels
-
-    @classmethod
-    def of(cls, values: NDArray[np.float64]) -> RankedScores:
-        """Join and rank scores."""
-        return cls(values, *join_rounded(values))
 
 
 def join_rounded(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Levels]:

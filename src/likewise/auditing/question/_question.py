@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,13 @@ from numpy.typing import NDArray
 
 from likewise._checks import parameter, suggest
 from likewise._codes import number_together
-from likewise._threads import share_calls, threads_for
 from likewise.auditing._settings import AuditSettings, Task, TaskName
-from likewise.auditing.question._joining import RankedScores
 from likewise.auditing.question._scores import (
     LARGEST,
     Scores,
     ask_scores,
     check_scores,
     interpret_scores,
-    rank_ahead,
     read_decisions,
 )
 from likewise.auditing.question._task import ResolvedTask, favours_low, resolve_task
@@ -118,16 +114,12 @@ def make_question(
 ) -> Question:
     """Check the arguments one after the other, encode the people and score them."""
     check_rule(rule)
-    people, ranked = _encode_and_rank(X, y, scores, roles=roles, rule=rule, settings=settings)
+    people = encode_people(X, y, roles=roles, rule=rule, settings=settings, scores=scores)
     table, settled = people.table, people.settled
     weights = find_weights(sample_weight if settings.sample_weight is None else settings.sample_weight, X, len(table))
-    decided = None
-    if ranked is not None:
-        values = ranked.values
-    else:
-        found, subject = ask_scores(scores, X, table, settled.positive_label)
-        decided = read_decisions(found, subject, settings.favourable)
-        values = check_scores(found if decided is None else decided, subject, len(table))
+    found, subject = ask_scores(scores, X, table, settled.positive_label)
+    decided = read_decisions(found, subject, settings.favourable)
+    values = check_scores(found if decided is None else decided, subject, len(table))
     return build_question(
         settings,
         settled,
@@ -141,16 +133,7 @@ def make_question(
         are_words=decided is not None,
         scored_by=getattr(scores, "_scored_by", None),
         weights=weights,
-        ranked=ranked,
     )
-
-
-def _encode_and_rank(X: Any, y: Any, scores: Any, **how: Any) -> tuple[EncodedPeople, RankedScores | None]:
-    """Encode people, and rank their scores meanwhile where these are many and at hand."""
-    n_threads = threads_for(len(X) if hasattr(X, "__len__") else 0)
-    calls: dict[str, Callable[[], Any]] = {"ranked": partial(rank_ahead, scores, X)} if n_threads > 1 else {}
-    found = share_calls(calls | {"people": partial(encode_people, X, y, scores=scores, **how)}, n_threads=n_threads)
-    return found["people"], found.get("ranked")
 
 
 def build_question(
@@ -167,7 +150,6 @@ def build_question(
     are_words: bool = False,
     scored_by: str | None = None,
     weights: Weights | None = None,
-    ranked: RankedScores | None = None,
 ) -> Question:
     """Return the question about people with checked scores; ``are_words`` if 1 was a favourable decision in words."""
     times = None if weights is None else weights.values
@@ -188,7 +170,6 @@ def build_question(
             is_labelled=settled.is_labelled,
             favours_low=is_low,
             weights=times,
-            ranked=ranked,
         ),
         outcomes=outcomes,
         origin=origin,

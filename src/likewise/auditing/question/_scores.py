@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise._checks import parameter, suggest
 from likewise._ranking import Ranking
 from likewise.auditing._settings import Task
-from likewise.auditing.question._joining import ROUNDING, RankedScores, join_rounded
+from likewise.auditing.question._joining import ROUNDING, join_rounded
 from likewise.auditing.question._task import Unnamed
 from likewise.auditing.question._weights import effective_size, spread_between
 from likewise.exceptions import LikewiseError, ScoreError
@@ -135,21 +135,6 @@ def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) 
     return found, origin
 
 
-def rank_ahead(given: Any, frame: Any) -> RankedScores | None:
-    """Check and rank numbers that are at hand before their people are known; None of anything else."""
-    try:
-        if isinstance(given, str):
-            is_number = open_frame(frame).data[given].dtype.is_numeric()
-        else:
-            is_number = isinstance(given, np.ndarray) and given.dtype.kind in "fiu"
-        if not is_number:
-            return None
-        values = check_scores(_column_scores(given, frame) if isinstance(given, str) else given, "", len(frame))
-        return RankedScores.of(values) if values.ndim == 1 else None
-    except Exception:  # whose turn to be raised has not come
-        return None
-
-
 def read_decisions(found: Any, origin: str, favourable: Any) -> NDArray[np.float64] | None:
     """Return decisions in words as 1 for the favourable one and 0 for the other; None for anything but words."""
     try:
@@ -195,7 +180,6 @@ def interpret_scores(
     is_labelled: bool = True,
     favours_low: bool = False,
     weights: NDArray[np.float64] | None = None,
-    ranked: RankedScores | None = None,
 ) -> Scores:
     """Check that the numbers are what the task calls for, and derive the decisions."""
     if task == "multiclass":
@@ -214,9 +198,7 @@ def interpret_scores(
     if task == "binary":
         values = _keep_probabilities(values)
         threshold = 0.5 if threshold is None else threshold
-    if ranked is None or ranked.values is not values:
-        ranked = RankedScores.of(values)
-    values, levels = ranked.joined, ranked.levels
+    values, levels = join_rounded(values)
     if approval_rate is not None and favours_low:  # the lowest are approved, below the next score that is not
         threshold = float(np.nextafter(-_threshold_for(-values, approval_rate, weights), np.inf))
     elif approval_rate is not None:
