@@ -100,13 +100,13 @@ def test_no_number_of_threads_and_no_cut_into_batches_changes_a_digit(
         assert_equal(tally(table, scores, RULE, seed), expected)
 
 
-def test_one_thread_merges_people_for_others_and_wide_stretches_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_stretches_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     table, scores = make_people(0)
     expected = tally(table, scores, RULE, 0)
     monkeypatch.setattr(_queries, "n_cores", lambda: 4)
     monkeypatch.setattr(_parts, "MOST", 8)
-    names = "MOST_WIDE", "AT_ONCE", "MOST_WAITING", "MOST_ROOM"
-    for most in ((1, 1, 0, 0), (100, 7, 1, 5), (300, 1 << 16, 100, 1 << 18)):
+    names = "MOST_WIDE", "AT_ONCE", "MOST_ROOM"
+    for most in ((1, 1, 0), (100, 7, 5), (300, 1 << 16, 1 << 18)):
         for name, value in zip(names, most, strict=True):
             monkeypatch.setattr(_tally, name, value)
         assert_equal(tally(table, scores, RULE, 0), expected)

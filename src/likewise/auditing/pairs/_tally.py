@@ -33,7 +33,6 @@ Integers = NDArray[np.int64]
 
 FINE_BITS: Final = 56  # of the largest gap: sums of such parts are right to the last digit of a float
 MOST_WIDE: Final = 4  # bunches at a time that each know more than that share of all people: others wait
-MOST_WAITING: Final = 1 << 20  # people who wait to be merged by another thread: beyond, one waits for it
 MOST_ROOM: Final = 1 << 18  # pairs that a thread keeps room for: 10 MB
 AT_ONCE: Final = 1 << 16  # people whom one thread numbers
 
@@ -96,7 +95,6 @@ class PairTally:
         self._free: deque[_Sums] = deque()
         self._all: list[_Sums] = []
         self._may_be_wide, self._may_merge = Semaphore(MOST_WIDE), Lock()
-        self._to_merge: deque[tuple[int, Rows, Floats]] = deque()  # first places, who is there, what is known
         self._number(np.empty(0, np.int32), people)
 
     def start(self, rows: Rows | None) -> Callable[[Bunch], Near]:
@@ -139,14 +137,16 @@ class PairTally:
             how = (self._low_is_better, max(shape.n_combinations, 1), start)
             limits, room = (*self._limits, worst.least), sums.room(len(bunch.seconds))
             n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, sums.few, into, room)
-            self._merge(start, bunch.people, of_places, is_urgent=is_wide)
+            with self._may_merge:
+                known = self._of_people, self._of_people.view(np.int64)
+                merge_people(start, bunch.people, *people[2:], *known, ROUNDED)
         sums.carry()
         near, gaps = room[2][:, :n_near], room[3][:, :n_near]
         if n_near > worst.most:
             lowest = choose_worst(near[0], near[1], gaps[0], gaps[1], worst.most)
             near, gaps = near[:, lowest], gaps[:, lowest]
         low = (room[0][:n_kept].copy(), *room[1][:, :n_kept].copy()) if n_kept else None
-        found = Near(*near.copy(), *gaps.copy(), kept=low)
+        found = Near(*near.copy(), *gaps.copy())._replace(kept=low)
         self._free.append(sums)
         return found
 
@@ -190,19 +190,6 @@ class PairTally:
             sums = _Sums(self.summary)
             self._all.append(sums)
             return sums
-
-    def _merge(self, start: int, number_at: Rows, of_places: Floats, *, is_urgent: bool) -> None:
-        """Add what is known of people from a place on, or leave that to the thread that is at it for others."""
-        self._to_merge.append((start, number_at, of_places))
-        is_urgent |= len(self._to_merge) * len(of_places) > MOST_WAITING
-        while self._to_merge and self._may_merge.acquire(blocking=is_urgent):
-            try:
-                while self._to_merge:
-                    first, numbers, part = self._to_merge.popleft()
-                    known = self._of_people, self._of_people.view(np.int64)
-                    merge_people(first, numbers, part, part.view(np.int64), *known, ROUNDED)
-            finally:
-                self._may_merge.release()
 
     def _add_people(self) -> None:
         """Put what is known of people into the summary, by row."""
