@@ -208,7 +208,7 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
         assert found.summary is not None
         scored = ScoredPairs(found.pairs, scores)
         return [
-            measure_pairs(scored, summary, 1.0, np.zeros(len(table)), settings)[None].measures
+            measure_pairs(scored, summary, 1.0, np.zeros(len(table)), settings)[None]
             for summary in (None, found.summary)
         ]
 
