@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from likewise import Audit, Comparability, Roles, audit
-from likewise.auditing.question import _joining
+from likewise.auditing.question import _scores
 from likewise.auditing.question._scores import _threshold_for
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import SchemaError, ScoreError
@@ -373,12 +373,12 @@ def test_a_tensor_with_gradients_is_a_score() -> None:
 
 @pytest.mark.parametrize("few", [0, 100_000])
 def test_scores_are_ranked_as_they_are_joined(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_joining, "FEW", few)
+    monkeypatch.setattr(_scores, "FEW", few)
     random = np.random.default_rng(0)
     scores = random.integers(-3, 40, 2_000) / 7
     scores += scores * random.integers(0, 3, 2_000) * 1e-13
     scores[:2] = -0.0
-    joined, levels = _joining.join_rounded(scores)
+    joined, levels = _scores.join_rounded(scores)
     assert joined == pytest.approx(scores, rel=1e-12)
     assert not np.signbit(joined[joined == 0]).any()
     distinct, ranks = np.unique(joined, return_inverse=True)
