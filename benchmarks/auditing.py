@@ -15,13 +15,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from _audit_naive import measure_naively
 from _harness import Record, answer, head, markdown, seconds, target, time_job
 from _tables import SEED, scale_adult_frame
-from likewise import Audit, audit, load_dataset
+from likewise import Audit, CodedTable, Schema, audit, load_dataset
 from mining import checksum
 
 N_RESAMPLES: Final = 1000
@@ -62,9 +62,9 @@ def measure(case: str, method: str) -> Record:
     schema = data.roles.learn(data.train.X)
     X, y = take_people(data, case)
     table = schema.encode(X, y)
-    model = LogisticRegression(C=1.0, max_iter=2048)
-    coded = make_pipeline(_Coding(schema), model).fit(data.train.X, data.train.y)
-    scores = coded.predict_proba(X)[:, 1]
+    trained = schema.encode(data.train.X, data.train.y)
+    model = LogisticRegression(C=1.0, max_iter=2048).fit(make_features(trained, schema), trained.labels)
+    scores = model.predict_proba(make_features(table, schema))[:, 1]
     if method in OURS:
         job = lambda: audit(scores, X, table.labels, roles=schema, rule=data.rule, **OURS[method])  # noqa: E731
     else:
@@ -74,23 +74,12 @@ def measure(case: str, method: str) -> Record:
     return {"rows": len(X), **(describe(found) if isinstance(found, Audit) else found), **record}
 
 
-class _Coding:
-    """One column a category, and the continuous columns after them."""
-
-    def __init__(self, schema: Any) -> None:
-        self.schema = schema
-
-    def fit(self, X: Any, y: Any = None) -> _Coding:
-        """Nothing is left to learn."""
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Code rows."""
-        table = self.schema.encode(X)
-        names = (*table.names["sensitive"], *table.names["discrete"])
-        codes = np.column_stack([table.sensitive, table.discrete])
-        spread = [codes[:, [at]] == np.arange(len(self.schema.categories[name])) for at, name in enumerate(names)]
-        return np.column_stack([*spread, table.continuous]).astype(np.float64)
+def make_features(table: CodedTable, schema: Schema) -> NDArray[np.float64]:
+    """Give one column a category, and the continuous columns after them."""
+    names = (*table.names["sensitive"], *table.names["discrete"])
+    codes = np.column_stack([table.sensitive, table.discrete])
+    spread = [codes[:, [at]] == np.arange(len(schema.categories[name])) for at, name in enumerate(names)]
+    return np.column_stack([*spread, table.continuous]).astype(np.float64)
 
 
 def take_people(data: Any, case: str) -> tuple[Any, Any]:

@@ -49,7 +49,7 @@ def measure(question: str, times: int) -> Record:
     data = load_dataset("adult")
     if question == "augmented":
         return measure_augmented(data)
-    X, y = scale_adult_frame(data, times) if times > 1 else (data.train.X, data.train.y)
+    X, y = scale_adult_frame(data, times * len(data.train.X)) if times > 1 else (data.train.X, data.train.y)
     kind = GibbsGenerator if question == "fits" else UniformGenerator
     more = {"device": "cpu"} if question == "fits" else {}
     generator = kind(data.roles, data.rule, random_state=0, **more).fit(X, y)
