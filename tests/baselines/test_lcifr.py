@@ -16,7 +16,6 @@ from torch import nn
 from likewise.baselines._lcifr import LCIFRClassifier
 from likewise.baselines._lcifr_training import (
     SensitiveColumn,
-    attack_as_published,
     attack_by_enumeration,
     learn_similar_rows,
 )
@@ -133,10 +132,8 @@ def test_the_history_tells_of_both_phases() -> None:
     assert model.n_iter_ == STEPS["n_iterations"] + 20
 
 
-@pytest.mark.long(2)
-@pytest.mark.parametrize("attack", ["enumerate", "dl2"])
-def test_the_same_seed_gives_the_same_numbers(attack: str) -> None:
-    one, other = (fit_people(attack=attack).predict_proba(PEOPLE) for _ in range(2))
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    one, other = (fit_people().predict_proba(PEOPLE) for _ in range(2))
     assert np.array_equal(one, other)
 
 
@@ -228,17 +225,14 @@ def test_a_binned_column_may_also_be_missing_as_a_whole(also: tuple[str, ...]) -
     assert (0.0, 1.0) in choices
     assert similar.n_combinations == 4 * (2 if also else 1)
     encoder = build_network(inputs.shape[1], 4, (5,))
-    for worst in (
-        attack_by_enumeration(encoder, inputs, similar, 3, 64, generator()),
-        attack_as_published(encoder, inputs, similar, 3, 0.1, generator()),
-    ):
-        assert {tuple(row) for row in worst[:, [number, missing]].tolist()} <= choices
+    worst = attack_by_enumeration(encoder, inputs, similar, 3, 64, generator())
+    assert {tuple(row) for row in worst[:, [number, missing]].tolist()} <= choices
     LCIFRClassifier(roles, **QUICK).fit(people, LABELS)
 
 
 def test_choices_fit_their_places() -> None:
     with pytest.raises(ValueError, match="give 2 numbers for each"):
-        SensitiveColumn(np.arange(2), np.ones((3, 1), np.float32), True)
+        SensitiveColumn(np.arange(2), np.ones((3, 1), np.float32))
 
 
 def test_a_missing_number_stays_missing() -> None:
@@ -254,10 +248,9 @@ def test_a_missing_number_stays_missing() -> None:
     assert moved[1::3].mean() > 0.5
 
 
-@pytest.mark.parametrize("attack", ["enumerate", "dl2"])
-def test_without_continuous_columns_there_is_no_box(attack: str) -> None:
+def test_without_continuous_columns_there_is_no_box() -> None:
     people = PEOPLE.select(["sex", "race", "job"])
-    model = LCIFRClassifier(["sex", "race"], attack=attack, **QUICK).fit(people, LABELS)
+    model = LCIFRClassifier(["sex", "race"], **QUICK).fit(people, LABELS)
     assert model.history_[0]["attack_gain"] > 0
 
 
@@ -285,7 +278,6 @@ def test_it_warns_of_a_latent_space_that_is_no_larger_than_delta() -> None:
         ({"roles": Roles(continuous=["age"])}, SchemaError, "No column is sensitive"),
         ({"gamma": -1}, ValueError, "gamma is -1"),
         ({"delta": float("nan")}, ValueError, "delta is nan"),
-        ({"attack": "pgd"}, ValueError, "attack is 'pgd'"),
         ({"n_latent": 0}, ValueError, "n_latent is 0"),
         ({"max_combinations": 0}, ValueError, "max_combinations is 0"),
         ({"n_consumer_iterations": -3}, ValueError, "n_consumer_iterations is -3"),

@@ -178,7 +178,6 @@ def test_a_price_that_makes_everybody_alike_is_told_of(applicants: Any) -> None:
         ({"output_distance": "labels"}, "choose one of 'logits', 'probabilities'"),
         ({"epsilon": 0.0}, "epsilon is 0.0"),
         ({"start_noise": 0.0}, "start_noise is 0.0"),
-        ({"include_indicators": "yes"}, "give True or False"),
     ],
 )
 def test_odd_parameters_are_refused(applicants: Any, wrong: dict[str, Any], words: str) -> None:

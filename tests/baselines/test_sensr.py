@@ -172,21 +172,6 @@ def test_each_variant_has_steps_of_its_own(applicants: Any, variant: str, wanted
     assert np.array_equal(by_default.predict_proba(applicants[0]), outright.predict_proba(applicants[0]))
 
 
-@pytest.mark.filterwarnings("ignore::likewise.exceptions.ScoresCollapsed")  # of two steps
-def test_settings_of_the_subspace_reach_it(applicants: Any) -> None:
-    frame, y = applicants
-    frame = frame.assign(origin=np.random.default_rng(0).choice(["east", "north", "south"], 400))
-    frame["height"] += (frame["origin"] == "east") + 0.5 * (frame["origin"] == "north")
-    ranks = {
-        (method, include): SenSRClassifier(
-            "origin", subspace_method=method, include_indicators=include, **QUICK | {"n_iterations": 2}
-        ).fit(frame, y).subspace_.rank
-        for method in ("softmax", "one_vs_rest")
-        for include in (True, False)
-    }  # fmt: skip
-    assert list(ranks.values()) == [2 + 3, 2, 3 + 3, 3]
-
-
 @pytest.mark.long(2)
 @pytest.mark.parametrize("given", [{}, {"patience": 20, "validation_fraction": 0.3}])
 def test_only_rows_that_are_fitted_to_teach_the_subspace(applicants: Any, given: dict[str, Any]) -> None:
@@ -225,12 +210,11 @@ def test_collapsed_scores_are_all_that_is_told_of(applicants: Any) -> None:
 
 def test_a_loaded_model_knows_its_roles(applicants: Any, tmp_path: Path) -> None:
     for given in ("sex", ["sex"], Roles(sensitive="sex"))[sized(1, 0) :]:
-        model = SenSRClassifier(given, **QUICK | {"include_indicators": np.bool_(True)}).fit(*applicants)
+        model = SenSRClassifier(given, **QUICK).fit(*applicants)
         model.save(tmp_path / "model")
         loaded = SenSRClassifier.load(tmp_path / "model")
         assert loaded.get_params()["roles"] == given
         assert loaded.roles_ == model.roles_
-        assert loaded.include_indicators is True
 
 
 def test_attacks_that_cannot_keep_their_distance_are_told_of(applicants: Any) -> None:

@@ -2,7 +2,7 @@
 
 from likewise.baselines._attacked import SenSeIClassifier, SenSRClassifier
 from likewise.baselines._lcifr import LCIFRClassifier
-from likewise.baselines._subspace import Subspace, fit_together
+from likewise.baselines._subspace import Subspace
 from likewise.baselines._transformers import DropSensitive, ProjectSensitive, SensitiveSubspace
 
 __all__ = [
@@ -13,5 +13,4 @@ __all__ = [
     "SenSeIClassifier",
     "SensitiveSubspace",
     "Subspace",
-    "fit_together",
 ]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from likewise._checks import check_choice, check_count, check_flag, check_number
+from likewise._checks import check_choice, check_count, check_number
 from likewise._random import draw_seed
 from likewise._warnings import has_collapsed, warn
 from likewise.baselines._subspace import (
     LEAST,
-    METHODS,
     MOST,
     Penalty,
     SensitiveNetworkClassifier,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     import torch
 
     from likewise.baselines._attacks import AttackedLoss, SubspaceMetric, UniformNoise
-    from likewise.nets._internal import Learning, People
+    from likewise.nets._internal import People
 
 VARIANTS: Final = ("two_stage", "single_stage")
 FULL_STEP: Final = {"two_stage": 1e-3, "single_stage": 0.05}
@@ -43,24 +42,15 @@ class AttackedClassifier(SensitiveNetworkClassifier):
     epsilon: float | None = None
     lambda_start: float | None = None
     start_noise: float | None = None
-    subspace_method: str = "softmax"
-    include_indicators: bool = True
     subspace_: Subspace = field(init=False)
 
-    def _learn(self, people: People) -> Learning:
+    def _learn(self, people: People) -> None:
         amounts = np.zeros(len(people.y))  # held-out rows are not learned from
         amounts[people.train] = people.weights.cpu().numpy()[people.train]
-        self.subspace_ = subspace_of(
-            people.frame,
-            self.roles_,
-            people.coding,
-            method=self.subspace_method,
-            include_indicators=self.include_indicators,
-            amounts=amounts,
-        )
+        self.subspace_ = subspace_of(people.frame, self.roles_, people.coding, amounts)
         network = self._new_network(people)
         objective = self._objective(network, people)
-        self.n_iter_ = yield self._training(network, objective, people)
+        self.n_iter_ = self._train(network, objective, people)
         odd = objective.attacks.tracker.found()  # what held for a whole epoch
         if "is_idle" in odd:
             warn(
@@ -109,11 +99,9 @@ class AttackedClassifier(SensitiveNetworkClassifier):
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()
-        check_choice("subspace_method", self.subspace_method, METHODS)
         check_number("lambda_start", self._weight_to_start_with(), least=LEAST, below=MOST)
         if self.start_noise is not None:
             check_number("start_noise", self.start_noise, above=0.0)
-        check_flag("include_indicators", self.include_indicators)
 
     def _warn_of_limits(self, *, is_least: bool) -> None:
         if not self.subspace_.n_counted:
@@ -172,10 +160,6 @@ class SenSRClassifier(AttackedClassifier):
     start_noise : float, optional
         Largest initial move of every input, for the single stage. By default the start is at distance epsilon; 0.1 in
         inFairness.
-    subspace_method : {"softmax", "one_vs_rest"}
-        How the sensitive directions are learned, see :class:`SensitiveSubspace`.
-    include_indicators : bool
-        Whether the sensitive columns themselves are free to move.
     hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
         As in :class:`likewise.NetworkClassifier`.
     scaling, patience, validation_fraction, network, progress, device, random_state
@@ -203,8 +187,6 @@ class SenSRClassifier(AttackedClassifier):
     ((40, 2), 3)
     """
 
-    _may_differ: ClassVar[str] = "subspace_step"
-
     variant: str = "two_stage"
     n_subspace_steps: int = 10
     subspace_step: float = 0.05
@@ -231,13 +213,8 @@ class SenSRClassifier(AttackedClassifier):
             penalty = self._penalty(None if self.n_full_steps else 0.0, people.weights)  # nothing else is penalized
             inside = Steps(self.n_subspace_steps, self.subspace_step)
             attack = partial(attack_in_two_stages, metric=metric, inside=inside, everywhere=everywhere)
-            attacks = PricedAttacks(network, attack, penalty, steps=[inside])
+            attacks = PricedAttacks(network, attack, penalty)
         return AttackedLoss(network, people, attacks)
-
-    def _refuse_to_stack(self) -> None:
-        super()._refuse_to_stack()
-        if self.variant != "two_stage":
-            raise ParameterError(f"is {self.variant!r}; only two stages are fitted together.", "variant")
 
     def _full_step(self) -> float:
         return FULL_STEP[self.variant] if self.full_step is None else self.full_step
@@ -310,10 +287,6 @@ class SenSeIClassifier(AttackedClassifier):
     output_distance : {"logits", "probabilities"}
         Two classes have one logit, whose distances are twice those of a network with two. Of probabilities, half the
         squared distance is taken, which for two classes is the squared gap; it needs a larger rho.
-    subspace_method : {"softmax", "one_vs_rest"}
-        How the sensitive directions are learned, see :class:`SensitiveSubspace`.
-    include_indicators : bool
-        Whether the sensitive columns themselves are free to move.
     hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
         As in :class:`likewise.NetworkClassifier`.
     scaling, patience, validation_fraction, network, progress, device, random_state
@@ -340,8 +313,6 @@ class SenSeIClassifier(AttackedClassifier):
     >>> model.predict_proba(people).shape, model.subspace_.rank
     ((40, 2), 3)
     """
-
-    _may_differ: ClassVar[str] = "rho"
 
     rho: float = 0.1
     epsilon: float = 0.1

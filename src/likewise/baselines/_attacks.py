@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from likewise.baselines._subspace import LEAST, MOST, Penalty
-from likewise.nets._internal import Objective, People, State, is_plain, loss_of, shares_of
+from likewise.nets._internal import Objective, People, is_plain, loss_of, shares_of
 
 FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # Adam's usual constants
 FEWEST_BATCHES: Final = 20  # a shorter epoch is judged together with the next; on small data it may be one batch
@@ -114,16 +114,11 @@ class Attack:
     gains: torch.Tensor
 
 
-class Steps:
+class Steps(NamedTuple):
     """Number and size of ascent steps."""
 
-    def __init__(self, n: int, size: float) -> None:
-        self.n, self.state = n, {"size": size}
-
-    @property
-    def size(self) -> Any:
-        """A number; in networks trained together, a tensor."""
-        return self.state["size"]
+    n: int
+    size: float
 
 
 def ascend(start: torch.Tensor, slope: Callable[[torch.Tensor], torch.Tensor], steps: Steps) -> torch.Tensor:
@@ -260,32 +255,32 @@ class Tracker:
         counts = torch.zeros(2, device=device)  # of notes since the last report, and of batches in this epoch
         sums = {name: torch.zeros((), device=device) for name in means}
         always = {name: torch.ones((), dtype=torch.bool, device=device) for name in conditions}  # in this epoch
-        self.state = {"counts": counts, **sums, **always}
+        self._state = {"counts": counts, **sums, **always}
 
     def start_epoch(self) -> None:
         """Begin another epoch."""
-        counts = self.state["counts"]
+        counts = self._state["counts"]
         if float(counts[1]) >= FEWEST_BATCHES:
             self._found = self._judge()
             counts[1] = 0
             for name in self._conditions:
-                self.state[name].fill_(True)
+                self._state[name].fill_(True)
 
     def note(self, means: dict[str, torch.Tensor], **is_odd: torch.Tensor) -> None:
         """Add the means of a batch, and conditions that may hold for it."""
-        self.state["counts"].add_(1)
+        self._state["counts"].add_(1)
         for name, mean in means.items():
-            self.state[name].add_(mean.detach())
+            self._state[name].add_(mean.detach())
         for name, odd in is_odd.items():
-            self.state[name].logical_and_(odd)
+            self._state[name].logical_and_(odd)
 
     def report(self) -> dict[str, float]:
         """Return the means since the last report."""
-        counts = self.state["counts"]
+        counts = self._state["counts"]
         n_noted = max(float(counts[0]), 1.0)
-        means = {name: float(self.state[name]) / n_noted for name in self._means}
+        means = {name: float(self._state[name]) / n_noted for name in self._means}
         for name in self._means:
-            self.state[name].zero_()
+            self._state[name].zero_()
         counts[0] = 0
         return means
 
@@ -294,8 +289,8 @@ class Tracker:
         return self._judge() if self._found is None else self._found
 
     def _judge(self) -> set[str]:
-        has_begun = float(self.state["counts"][1]) > 0
-        return (self._found or set()) | {name for name in self._conditions if has_begun and self.state[name]}
+        has_begun = float(self._state["counts"][1]) > 0
+        return (self._found or set()) | {name for name in self._conditions if has_begun and self._state[name]}
 
 
 HowToAttack = Callable[[nn.Module, torch.Tensor, Gain, torch.Tensor], Attack]  # network, inputs, gain, penalty
@@ -310,14 +305,12 @@ class PricedAttacks:
         attack: HowToAttack,
         penalty: Penalty,
         generators: tuple[torch.Generator, ...] = (),  # that the attacks draw from
-        steps: Sequence[Steps] = (),  # that the attacks take, where networks trained together differ in them
     ) -> None:
         self._network, self._attack, self._penalty = network, attack, penalty
         self.generators = generators
         self.tracker = Tracker(
             penalty.value.device, ("attack_gain", "mean_distance"), ("at_least", "at_most", "is_idle")
         )
-        self.states: list[State] = [penalty.state, self.tracker.state, *(one.state for one in steps)]
 
     def move(self, inputs: torch.Tensor, weights: torch.Tensor, gain_of: Callable[[], Gain]) -> torch.Tensor:
         """Return the attacked rows; ``gain_of`` is called with the network in evaluation mode."""
@@ -347,11 +340,6 @@ class AttackedLoss(Objective):
         super().__init__(network, people)
         self.attacks, self.generators = attacks, attacks.generators
 
-    @property
-    def states(self) -> list[State]:
-        """Of the attacks."""
-        return self.attacks.states
-
     def start_epoch(self, epoch: int) -> None:
         """Track another epoch."""
         self.attacks.tracker.start_epoch()
@@ -380,14 +368,8 @@ class InvarianceLoss(AttackedLoss):
         self, network: nn.Module, people: People, attacks: PricedAttacks, rho: float, output_distance: str = "logits"
     ) -> None:
         super().__init__(network, people, attacks)
-        self._is_plain, self._gain = not rho, GAINS[output_distance]
-        self._state: State = {"rho": rho}
+        self._rho, self._gain = rho, GAINS[output_distance]
         self._tracker = Tracker(people.device, ("output_distance",))
-
-    @property
-    def states(self) -> list[State]:
-        """The weight of the distance, and of the attacks."""
-        return [self._state, self._tracker.state, *super().states]
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Attack a batch, and return its mean loss; gradients go through both outputs."""
@@ -395,11 +377,11 @@ class InvarianceLoss(AttackedLoss):
         points = self.attacks.move(inputs, weights, lambda: self._gain(self._network(inputs)))  # once, for all steps
         outputs = self._network(inputs)
         loss = (weights * loss_of(outputs, labels)).mean()
-        if self._is_plain:  # exactly plain training
+        if not self._rho:  # exactly plain training
             return loss
         distance = (weights * self._apart(inputs, outputs, points)).mean()
         self._tracker.note({"output_distance": distance / weights.mean().clamp(min=1e-12)})
-        return loss + self._state["rho"] * distance
+        return loss + self._rho * distance
 
     def report(self) -> dict[str, Any]:
         """Return how the attacks went."""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from likewise._checks import check_choice, check_count, check_number
+from likewise._checks import check_count, check_number
 from likewise._random import draw_seed
 from likewise._warnings import warn
 from likewise.baselines._subspace import SensitiveNetworkClassifier
 from likewise.comparable import Comparability
-from likewise.exceptions import AttackFailed, LatentSpaceShrunk, ParameterError
+from likewise.exceptions import AttackFailed, LatentSpaceShrunk
 from likewise.nets._internal import seeded
 
 if TYPE_CHECKING:
-    from likewise.nets._internal import Learning, People, Training
+    from likewise.nets._internal import People
 
-ATTACKS: Final = ("enumerate", "dl2")
 SHRUNK_BELOW: Final = 2.0  # deltas: with less spread, delta is a large part of the latent space
 
 
@@ -46,10 +45,6 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         scaling (the paper's T_c, the original's alpha). By default that of ``rule``.
     rule : Comparability, optional
         Rule to take it from, and columns that must match; 0.025 without it.
-    attack : {"enumerate", "dl2"}
-        Search for the worst similar row. "enumerate" tries every combination of sensitive values, keeps the farthest,
-        and climbs within the box of the continuous columns. "dl2" is the original: it starts from one random
-        combination, and stops at the first row farther than delta, so that with ``delta=0`` it never moves.
     n_attack_steps : int
         Steps within the box.
     attack_step : float, optional
@@ -101,13 +96,10 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
 
     _unsaved: ClassVar[tuple[str, ...]] = (*SensitiveNetworkClassifier._unsaved, "rule")
 
-    _may_differ: ClassVar[str] = "gamma"
-
     gamma: float = 10.0
     delta: float = 0.01
     max_continuous_shift: float | Mapping[str, float] | Sequence[float] | None = None
     rule: Comparability | None = None
-    attack: str = "enumerate"
     n_attack_steps: int = 10
     attack_step: float | None = None
     max_combinations: int = 64
@@ -116,11 +108,6 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     hidden: tuple[int, ...] = (20,)
     optimizer: str = "adam"
     learning_rate: float = 1e-3
-
-    def _refuse_to_stack(self) -> None:
-        super()._refuse_to_stack()
-        if self.attack != "enumerate":
-            raise ParameterError(f"is {self.attack!r}; only 'enumerate' is fitted together.", "attack")
 
     def _build(self, n_inputs: int, n_outputs: int) -> Any:
         from torch import nn
@@ -133,14 +120,14 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
             encoder = build_network(n_inputs, self.n_latent, self.hidden)
         return nn.Sequential(encoder, nn.Linear(self.n_latent, n_outputs))
 
-    def _learn(self, people: People) -> Learning:
+    def _learn(self, people: People) -> None:
         network = self._new_network(people)
-        self.n_iter_ = yield from self._produce(network, people)
+        self.n_iter_ = self._produce(network, people)
         if self.n_consumer_iterations != 0:
-            self.n_iter_ += yield from self._consume(network, people)
+            self.n_iter_ += self._consume(network, people)
         self.network_ = network
 
-    def _produce(self, network: Any, people: People) -> Generator[Training, int, int]:
+    def _produce(self, network: Any, people: People) -> int:
         """Train encoder and classifier with the constraint."""
         from likewise.baselines._lcifr_training import ProducerLoss, encode_all, latent_spread
 
@@ -148,7 +135,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         attack = self._attack(network[0], people, generator)
         objective = ProducerLoss(network, people, attack, self.gamma, self.delta)
         objective.generators = (generator,)
-        n_iterations = yield self._training(network, objective, people)
+        n_iterations = self._train(network, objective, people)
         if self.gamma == 0:
             return n_iterations
         if objective.has_failed:
@@ -167,7 +154,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
             )
         return n_iterations
 
-    def _consume(self, network: Any, people: People) -> Generator[Training, int, int]:
+    def _consume(self, network: Any, people: People) -> int:
         """Train another classifier on the encoder, on the worst latent points."""
         from torch import nn
 
@@ -178,7 +165,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
             network[1] = nn.Linear(self.n_latent, self._n_outputs).to(self.device_)
         latents, generator = encode_all(encoder, people), self._generator("latent attack")
         objective = ConsumerLoss(network[1], latents, people, self.delta, generator)
-        n_iterations = yield self._training(
+        n_iterations = self._train(
             OnFrozen(encoder, network[1]), objective, people, "consumer", self.n_consumer_iterations
         )
         network.eval()
@@ -186,15 +173,19 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
 
     def _attack(self, encoder: Any, people: People, generator: Any) -> Callable[[Any], Any]:
         """Return a function that finds the worst similar row of each row."""
-        from likewise.baselines._lcifr_training import attack_as_published, attack_by_enumeration, learn_similar_rows
+        from likewise.baselines._lcifr_training import attack_by_enumeration, learn_similar_rows
 
         similar = learn_similar_rows(
             people.frame, people.coding, self.roles_, self._rule(), self.attack_step, self.device_
         )
-        given = {"similar": similar, "n_steps": self.n_attack_steps, "generator": generator}
-        if self.attack == "dl2":
-            return partial(attack_as_published, encoder, delta=self.delta, **given)
-        return partial(attack_by_enumeration, encoder, max_combinations=self.max_combinations, **given)
+        return partial(
+            attack_by_enumeration,
+            encoder,
+            similar=similar,
+            n_steps=self.n_attack_steps,
+            max_combinations=self.max_combinations,
+            generator=generator,
+        )
 
     def _generator(self, purpose: str) -> Any:
         """Return a random generator of its own, so that an attack changes no other random numbers."""
@@ -221,7 +212,6 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()
-        check_choice("attack", self.attack, ATTACKS)
         check_number("gamma", self.gamma, least=0.0)
         check_number("delta", self.delta, least=0.0)
         if self.attack_step is not None:

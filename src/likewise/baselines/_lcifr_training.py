@@ -16,7 +16,7 @@ from torch import nn
 from likewise.baselines._attacks import Height, Tracker, attacking, slope_of
 from likewise.baselines._subspace import SensitiveGroup, group_rows
 from likewise.comparable import Comparability
-from likewise.nets._internal import InputCoding, Inputs, Objective, People, State, loss_of
+from likewise.nets._internal import InputCoding, Inputs, Objective, People, loss_of
 from likewise.schema import CodedTable, Roles
 from likewise.schema._internal import Unit
 
@@ -29,7 +29,6 @@ class SensitiveColumn:
 
     places: NDArray[np.intp]
     choices: NDArray[np.float32]
-    is_number: bool
 
     def __post_init__(self) -> None:
         if self.choices.ndim != 2 or self.choices.shape[1] != len(self.places):
@@ -49,7 +48,6 @@ class SimilarRows:
     ) -> None:
         places = [column.places for column in sensitive] or [np.empty(0, np.intp)]
         self.places = torch.as_tensor(np.concatenate(places)).to(device)
-        self.indicators = [torch.as_tensor(one.places).to(device) for one in sensitive if not one.is_number]
         self.n_combinations = math.prod(len(column.choices) for column in sensitive)
         self.step = torch.as_tensor(step, dtype=torch.float32).to(device)
         self.has_box = bool((reach > 0).any())
@@ -57,9 +55,9 @@ class SimilarRows:
         self._reach = torch.as_tensor(reach, dtype=torch.float32).to(device)
         self._absences = torch.as_tensor(absences).to(device)
 
-    def reach_of(self, inputs: torch.Tensor, more: float = 0.0) -> torch.Tensor:
-        """Return how far each input of each row may move, plus ``more`` where it may move at all."""
-        reach = (self._reach + more * (self._reach > 0)).expand_as(inputs)
+    def reach_of(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return how far each input of each row may move."""
+        reach = self._reach.expand_as(inputs)
         if len(self._absences):
             numbers, indicators = self._absences.T
             reach = reach.clone()
@@ -122,15 +120,12 @@ def _empty_table(roles: Roles, units: Mapping[str, Unit]) -> CodedTable:
 def _learn_choices(group: SensitiveGroup, inputs: Inputs, is_binned: bool) -> SensitiveColumn:
     places, codes = group.positions, group.codes
     if not is_binned:
-        return SensitiveColumn(places, np.eye(len(places), dtype=np.float32), False)
+        return SensitiveColumn(places, np.eye(len(places), dtype=np.float32))
     # a number to the network, bins to the user: the row with the median of the bin, or without a number, stands for it
     order = np.argsort(inputs.numbers[:, places[0]], kind="stable")
     members = [order[codes[order] == code] for code in np.unique(codes)]
     typical = [rows[(len(rows) - 1) // 2] for rows in members]
-    return SensitiveColumn(places, inputs[typical].dense()[:, places], True)
-
-
-BOX_SLACK: Final = 1e-4  # of boxes and indicators in the original
+    return SensitiveColumn(places, inputs[typical].dense()[:, places])
 
 
 def latent_distance(encoder: nn.Module, inputs: torch.Tensor) -> Height:
@@ -163,37 +158,6 @@ def attack_by_enumeration(
             return start
         reach = similar.reach_of(inputs)
         return climb(distance, start, farthest.values, reach, similar.step, n_steps, generator)[0]
-
-
-def attack_as_published(
-    encoder: nn.Module,
-    inputs: torch.Tensor,
-    similar: SimilarRows,
-    n_steps: int,
-    delta: float,
-    generator: torch.Generator,
-) -> torch.Tensor:
-    """Minimize the DL2 loss of "farther than delta" from a random start, as the original does: it stops beyond delta.
-
-    Indicators move too; the projection of the original brings them back as fractions.
-    """
-    with attacking(encoder):
-        distance = latent_distance(encoder, inputs)
-        reach = similar.reach_of(inputs, more=BOX_SLACK)
-        low, high = inputs - reach, inputs + reach
-        start = inputs + reach * _uniform(inputs, generator)
-        point = similar.put(start, similar.draw(len(inputs), generator))
-        low[:, similar.places], high[:, similar.places] = point[:, similar.places], point[:, similar.places]
-        step = similar.step.clone()
-        for group in similar.indicators:
-            low[:, group], high[:, group] = -BOX_SLACK, BOX_SLACK
-            step[group] = similar.step.max() if similar.has_box else 1.0
-        for _ in range(n_steps):
-            _, slope = slope_of(lambda others: -(delta - distance(others)).clamp(min=0), point)
-            point = (point + step * slope.sign()).clamp(low, high)
-            for group in similar.indicators:
-                point[:, group] /= point[:, group].abs().sum(dim=1, keepdim=True).clamp(min=1e-12)
-        return point
 
 
 def climb(
@@ -238,15 +202,9 @@ class ProducerLoss(Objective):
 
     def __init__(self, network: nn.Sequential, people: People, attack: FindWorst, gamma: float, delta: float) -> None:
         super().__init__(network, people)
-        self._attack, self._has_constraint, self._delta = attack, gamma > 0, delta
-        self._state: State = {"gamma": gamma}
+        self._attack, self._gamma, self._delta = attack, gamma, delta
         self._tracker = Tracker(people.device, ("constraint_loss", "latent_spread", "attack_gain"), ("is_idle",))
         self._last: torch.Tensor | None = None
-
-    @property
-    def states(self) -> list[State]:
-        """The weight of the constraint, and what is tracked."""
-        return [self._state, self._tracker.state]
 
     def start_epoch(self, epoch: int) -> None:
         """Track another epoch."""
@@ -257,8 +215,8 @@ class ProducerLoss(Objective):
         inputs, labels, weights = self._people.batch(rows)
         losses = loss_of(self._network(inputs), labels)
         self._last = inputs
-        if self._has_constraint:
-            losses = losses + self._state["gamma"] * self._excess(inputs)
+        if self._gamma:
+            losses = losses + self._gamma * self._excess(inputs)
         return (weights * losses).mean()
 
     @property
@@ -268,7 +226,7 @@ class ProducerLoss(Objective):
 
     def report(self) -> dict[str, Any]:
         """Return means since the last report; without gamma, those of the last batch."""
-        if not self._has_constraint and self._last is not None:
+        if not self._gamma and self._last is not None:
             self._excess(self._last)
         return {"phase": "producer", **self._tracker.report()}
 
@@ -293,20 +251,14 @@ class ConsumerLoss(Objective):
         self, classifier: nn.Linear, latents: torch.Tensor, people: People, delta: float, generator: torch.Generator
     ) -> None:
         super().__init__(classifier, people)
-        self._state: State = {"latents": latents}
-        self._delta, self._generator = delta, generator
+        self._latents, self._delta, self._generator = latents, delta, generator
         self.generators = (generator,)
         self._tracker = Tracker(people.device, ("attack_gain",))
-
-    @property
-    def states(self) -> list[State]:
-        """The latent points, and what is tracked."""
-        return [self._state, self._tracker.state]
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the mean loss of a batch."""
         here = rows.to(self._people.device)
-        points, labels, weights = self._state["latents"][here], self._people.labels[here], self._people.weights[here]
+        points, labels, weights = self._latents[here], self._people.labels[here], self._people.weights[here]
         with attacking(self._network):
             before = loss_of(self._network(points), labels)
             worst = self._worst(points, labels, before)

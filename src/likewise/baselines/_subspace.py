@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likewise._checks import check_choice, check_number
 from likewise._warnings import warn
-from likewise.exceptions import NoisyDirections, ParameterError, SchemaError, UnsettledDirections
-from likewise.nets._internal import BaseNetworkClassifier, InputCoding, fit_networks, guess_roles
+from likewise.exceptions import NoisyDirections, SchemaError, UnsettledDirections
+from likewise.nets._internal import BaseNetworkClassifier, InputCoding, guess_roles
 from likewise.schema import Roles
 from likewise.schema._internal import open_frame
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 Matrix = NDArray[np.float64]
 
-METHODS: Final = ("softmax", "one_vs_rest")
 N_FOLDS: Final = 5
 CONVERGED: Final = 1e-7  # tolerance of the gradient: at the usual 1e-4, directions of rare groups are 30 degrees off
 ROUGH: Final = 1e-3  # enough for accuracies
@@ -55,7 +53,7 @@ class Separation(NamedTuple):
     is_chance: bool
 
 
-def separate_groups(inputs: Matrix, codes: NDArray[Any], method: str, amounts: Matrix | None = None) -> Separation:
+def separate_groups(inputs: Matrix, codes: NDArray[Any], amounts: Matrix | None = None) -> Separation:
     """Regress the groups on the inputs; ``amounts`` are row weights, and intercepts are not returned."""
     counts = np.ones(len(codes)) if amounts is None else amounts / amounts.mean()  # mean 1, for the penalty
     groups, members = np.unique(codes, return_inverse=True)
@@ -65,15 +63,13 @@ def separate_groups(inputs: Matrix, codes: NDArray[Any], method: str, amounts: M
     from scipy.sparse import csr_array
 
     rows = csr_array(inputs)  # mostly indicators, so mostly zeros
-    as_one = method == "softmax" or len(groups) == 2
-    answers = [members] if as_one else [members == group for group in range(len(groups))]
-    models, converged = zip(*(_fit(rows, answer, counts, CONVERGED) for answer in answers), strict=True)
+    model, has_converged = _fit(rows, members, counts, CONVERGED)
     is_right, is_right_evenly = _answer_unseen(rows, members, counts)
     accuracy = float(np.average(is_right, weights=counts))
     balanced = float((np.bincount(members, counts * is_right_evenly) / np.bincount(members, counts)).mean())
     return Separation(
-        weights=np.vstack([model.coef_ for model in models]),
-        has_converged=all(converged),
+        weights=model.coef_,
+        has_converged=has_converged,
         accuracy=accuracy,
         balanced_accuracy=balanced,
         majority=majority,
@@ -200,8 +196,6 @@ def learn_subspace(
     inputs: NDArray[np.floating],
     groups: Sequence[SensitiveGroup | tuple[str, NDArray[np.intp], NDArray[np.int32]]],
     *,
-    method: str = "softmax",
-    include_indicators: bool = True,
     names: Sequence[str] = (),
     amounts: NDArray[np.floating] | None = None,
 ) -> Subspace:
@@ -209,20 +203,17 @@ def learn_subspace(
 
     Warns about sensitive columns that the others hardly predict.
     """
-    check_choice("method", method, METHODS)
     counts = np.ones(len(inputs)) if amounts is None else np.asarray(amounts, np.float64)
     counted = np.flatnonzero(counts)
     matrix = np.asarray(inputs, np.float64)[counted]
     parts = [SensitiveGroup(*group) for group in groups]
     sensitive = np.unique(np.concatenate([np.empty(0, np.intp), *(part.positions for part in parts)]))
     free = np.setdiff1d(np.arange(matrix.shape[1]), sensitive)  # no sensitive column helps to predict another
-    found = {
-        part.name: separate_groups(matrix[:, free], part.codes[counted], method, counts[counted]) for part in parts
-    }
+    found = {part.name: separate_groups(matrix[:, free], part.codes[counted], counts[counted]) for part in parts}
     directions = orthonormal_rows(np.vstack([np.empty((0, len(free))), *(one.weights for one in found.values())]))
     # Assembled from two parts without common inputs, so that sensitive inputs are projected to exactly 0: scaling the
     # result would amplify rounding errors.
-    units = np.eye(matrix.shape[1])[sensitive if include_indicators else []]
+    units = np.eye(matrix.shape[1])[sensitive]
     padded = np.zeros((len(directions), matrix.shape[1]))
     padded[:, free] = directions
     for name, one in found.items():
@@ -275,13 +266,8 @@ class Penalty:
     """
 
     def __init__(self, start: float, epsilon: float, step: float | None, like: torch.Tensor) -> None:
-        self.state = {"value": like.new_full((), start)}  # a tensor: reading it would wait for the device
+        self.value = like.new_full((), start)  # the weight now; a tensor: reading it would wait for the device
         self._epsilon, self._step = epsilon, step
-
-    @property
-    def value(self) -> torch.Tensor:
-        """The weight now."""
-        return self.state["value"]
 
     def update(self, distance: torch.Tensor) -> None:
         """Raise the weight if attacks went further than epsilon, else lower it; a NaN distance changes nothing."""
@@ -327,17 +313,12 @@ def subspace_of(
     frame: Any,
     roles: Roles,
     coding: InputCoding,
-    *,
-    method: str = "softmax",
-    include_indicators: bool = True,
     amounts: NDArray[np.floating] | None = None,
 ) -> Subspace:
     """Learn the sensitive subspace of a training frame as the network sees it; ``amounts`` are row weights."""
     return learn_subspace(
         coding.encode(frame).dense(),
         group_rows(frame, roles, coding),
-        method=method,
-        include_indicators=include_indicators,
         names=coding.names,
         amounts=amounts,
     )
@@ -361,8 +342,6 @@ def refuse_other_names(estimator: Any, input_features: ArrayLike | None) -> None
 class SensitiveNetworkClassifier(BaseNetworkClassifier):
     """Base of networks that need sensitive columns; roles are completed in fit and saved."""
 
-    _may_differ: ClassVar[str]  # the parameter in which networks that are fitted together may differ
-
     roles: Sensitive | None = None  # type: ignore[assignment]  # names of sensitive columns will do
     _: KW_ONLY
     n_iterations: int = 10_000
@@ -379,60 +358,7 @@ class SensitiveNetworkClassifier(BaseNetworkClassifier):
     def _restore_extra(self, record: dict[str, Any]) -> None:
         self.roles_ = Roles.from_dict(record["roles"])
 
-    def _refuse_to_stack(self) -> None:
-        """Refuse what cannot be fitted together with others."""
-        if self.network is not None or self.patience is not None:
-            name = "patience" if self.network is None else "network"
-            raise ParameterError("is set; networks that are fitted together have none.", name)
-        if not isinstance(self.random_state, int | np.integer):
-            raise ParameterError(
-                "is not a number; networks that are fitted together need the same one.", "random_state"
-            )
-        check_number(self._may_differ, getattr(self, self._may_differ), above=0.0)
-
     def _refuse_odd_parameters(self) -> None:
         known = copy(self)
         known.roles = sensitive_roles(() if self.roles is None else self.roles)
         super(SensitiveNetworkClassifier, known)._refuse_odd_parameters()
-
-
-def fit_together(models: Sequence[SensitiveNetworkClassifier], X: Any, y: Any, sample_weight: Any = None) -> None:
-    """Fit networks that differ in the strength of one constraint, such as those of a frontier, at once.
-
-    They see the same batches and are stacked, so that each operation is one for all of them. On a GPU, where launching
-    operations on small networks takes most of the time, four of them took a little over a quarter of what they take one
-    by one; on a CPU nothing is gained. Scores are those of networks fitted one by one, but for rounding.
-
-    Parameters
-    ----------
-    models : sequence of classifiers
-        All :class:`SenSRClassifier` of two stages, which may differ in ``subspace_step``; or all
-        :class:`SenSeIClassifier`, in ``rho``; or all :class:`LCIFRClassifier` with ``attack="enumerate"``, in
-        ``gamma``. Every other parameter is the same, ``random_state`` is a number, and neither ``network`` nor
-        ``patience`` is set.
-    X, y, sample_weight
-        As in ``fit``, for all of them.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from likewise.baselines import SenSRClassifier, fit_together
-    >>> people = pa.table({"sex": ["f", "m"] * 20, "height": [1.6, 1.8] * 20, "skill": [3.5, 4.0, 1.5, 1.0] * 10})
-    >>> steps = (0.01, 0.05, 0.1)
-    >>> models = [SenSRClassifier("sex", subspace_step=step, n_iterations=50, random_state=0) for step in steps]
-    >>> fit_together(models, people, ["hired", "hired", "not", "not"] * 10)
-    >>> [model.predict_proba(people).shape for model in models]
-    [(40, 2), (40, 2), (40, 2)]
-    """
-    kinds = {*map(type, models)} if isinstance(models, Sequence) else set()
-    if len(kinds) != 1 or not issubclass(kind := kinds.pop(), SensitiveNetworkClassifier):
-        found = ", ".join(sorted(kind.__name__ for kind in kinds)) or repr(models)
-        raise TypeError(f"models are {found}; give classifiers of one kind: all SenSR, all SenSeI, or all LCIFR.")
-    first, *others = (model.get_params(deep=False) for model in models)
-    for name, value in first.items():
-        is_same = all(one[name] is value or one[name] == value for one in others)
-        if name != kind._may_differ and not is_same:
-            raise ParameterError(f"differs among the models; only {kind._may_differ} of {kind.__name__} may.", name)
-    for model in models:
-        model._refuse_to_stack()
-    fit_networks(models, X, y, sample_weight)

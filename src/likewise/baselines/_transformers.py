@@ -13,11 +13,10 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from likewise._checks import check_choice, check_flag, suggest
+from likewise._checks import check_choice, suggest
 from likewise._estimators import fit_guard
 from likewise._json import plain
 from likewise.baselines._subspace import (
-    METHODS,
     Sensitive,
     Subspace,
     complete_roles,
@@ -47,10 +46,6 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
     roles : Roles, str or sequence of str
         Column roles, or only the names of the sensitive columns. Other roles are inferred, see :meth:`Roles.infer`; the
         columns of an array, x0, x1 and so on, are numbers. A numeric sensitive column is predicted by its bins.
-    method : {"softmax", "one_vs_rest"}
-        One multinomial model per column, or one model per value against all others, which adds a direction.
-    include_indicators : bool
-        Whether the sensitive columns themselves belong to the subspace.
     scaling : {"range", "deviation", "none"}
         Scale numbers to [0, 1] over the training range, to mean 0 and standard deviation 1, or not at all. The
         directions depend on it.
@@ -63,7 +58,7 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
         Matrix that projects rows away from the subspace.
     rank_ : int
     attribute_accuracy_ : dict of str to float
-        Cross-validated accuracy of a multinomial model for each sensitive column, whatever the method.
+        Cross-validated accuracy of a multinomial model for each sensitive column.
     majority_ : dict of str to float
         Accuracy of always predicting the most common value. Fitting warns about a column that is predicted hardly
         better than by chance, rare values included: its directions are mostly noise.
@@ -90,8 +85,6 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
 
     roles: Sensitive
     _: KW_ONLY
-    method: str = "softmax"
-    include_indicators: bool = True
     scaling: str = "range"
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -117,11 +110,7 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
                     f"Two inputs would be called '{name}': a column, and a category's indicator of another. Rename the "
                     "column."
                 )
-            self._keep(
-                subspace_of(
-                    frame, self.roles_, self.coding_, method=self.method, include_indicators=self.include_indicators
-                )
-            )
+            self._keep(subspace_of(frame, self.roles_, self.coding_))
         return self
 
     def _describe(self) -> Description:
@@ -166,8 +155,6 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
 
     def _refuse_odd_parameters(self) -> None:
         sensitive_roles(self.roles)
-        check_choice("method", self.method, METHODS)
-        check_flag("include_indicators", self.include_indicators)
 
 
 class ProjectSensitive(TransformerMixin, SensitiveSubspace):  # type: ignore[misc]  # scikit-learn ships no types
@@ -182,7 +169,7 @@ class ProjectSensitive(TransformerMixin, SensitiveSubspace):  # type: ignore[mis
 
     Parameters
     ----------
-    roles, method, include_indicators, scaling
+    roles, scaling
         As in :class:`SensitiveSubspace`.
 
     Attributes

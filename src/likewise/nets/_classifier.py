@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
@@ -35,9 +34,7 @@ from likewise.schema._internal import (
 )
 
 if TYPE_CHECKING:
-    from likewise.nets._network import Objective, People, Training
-
-    Learning = Generator[Training, int, None]
+    from likewise.nets._network import Objective, People
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +99,13 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
         -------
         self
         """
-        fit_networks([self], X, y, sample_weight)
+        self._refuse_odd_parameters()
+        require("torch", "torch", f"A {type(self).__name__}")
+        with fit_guard(self):
+            people = self._take_people(X, y, sample_weight)
+            with fixed_threads(self.device_, len(people.y) * people.inputs.n_inputs):
+                self._learn(people)
+        self._warn_of_collapse(people)
         return self
 
     def _take_people(self, X: Any, y: Any, sample_weight: Any) -> People:
@@ -226,13 +229,13 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
             return check_network(self.network(n_inputs, n_outputs), n_inputs, n_outputs)
         return build_network(n_inputs, n_outputs, self.hidden)
 
-    def _learn(self, people: People) -> Learning:
-        """Yield each training, to be sent its number of iterations once it is done; keep the network."""
+    def _learn(self, people: People) -> None:
+        """Train a network, and keep it."""
         network = self._new_network(people)
         objective = self._objective(network, people)
         if self._added_loss is not None:
             objective = self._added_loss(objective, network, people)
-        self.n_iter_ = yield self._training(network, objective, people)
+        self.n_iter_ = self._train(network, objective, people)
         self.network_ = network
 
     def _see(self, X: Any) -> Any:
@@ -264,16 +267,16 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
         with seeded(draw_seed(self.seed_, "weights"), self.device_):
             return self._build(people.inputs.n_inputs, self._n_outputs).to(self.device_)
 
-    def _training(
+    def _train(
         self,
         network: Any,
         objective: Objective,
         people: People,
         phase: str = "fitting",
         n_iterations: int | None = None,
-    ) -> Training:
-        """Return a training on random numbers that belong to the phase."""
-        from likewise.nets._network import Monitor, Schedule, Training
+    ) -> int:
+        """Train a network on random numbers that belong to the phase; return the number of iterations."""
+        from likewise.nets._network import Monitor, Schedule, Training, descend
 
         length = self._length(len(people.y))
         schedule = Schedule(
@@ -285,15 +288,21 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
             weight_decay=self.weight_decay,
             patience=length.patience,
         )
-        return Training(
+        training = Training(
             network=network,
             objective=objective,
             schedule=schedule,
-            seed=draw_seed(self.seed_, phase),
             random=stream(self.seed_, phase, "rows"),
             monitor=Monitor(network, people, self._monitored(people)),
             record=self._record,
         )
+        n_products = self.batch_size * sum(weight.numel() for weight in network.parameters())
+        with (
+            seeded(draw_seed(self.seed_, phase), self.device_),  # for dropout and attacks
+            fixed_threads(self.device_, n_products),
+            follow(f"Fitting {type(self).__name__}", schedule.n_iterations, self.progress) as show,
+        ):
+            return descend(training, show)
 
     def _length(self, n_rows: int) -> Length:
         """Return how long to train on so many rows: what is asked, or what suits the size of the table."""
@@ -374,43 +383,3 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
             check_number("validation_fraction", self.validation_fraction, above=0.0, below=1.0)
         if not isinstance(self.roles, Roles | None):
             raise TypeError(f"roles is a {type(self.roles).__name__}; give a likewise.Roles, or None.")
-
-
-def fit_networks(models: Sequence[BaseNetworkClassifier], X: Any, y: Any, sample_weight: Any = None) -> None:
-    """Fit networks to the same rows: one as it is, several in step."""
-    for model in models:
-        model._refuse_odd_parameters()
-    require("torch", "torch", f"A {type(models[0]).__name__}")
-    with ExitStack() as guards:
-        for model in models:
-            guards.enter_context(fit_guard(model))
-        people = [model._take_people(X, y, sample_weight) for model in models]
-        guards.enter_context(fixed_threads(models[0].device_, len(people[0].y) * people[0].inputs.n_inputs))
-        learning = [model._learn(its) for model, its in zip(models, people, strict=True)]
-        trainings = [next(one) for one in learning]
-        while trainings:
-            n_iterations = _train(models[0], trainings)
-            trainings = [after for one in learning if (after := _next_training(one, n_iterations)) is not None]
-    for model, its in zip(models, people, strict=True):
-        model._warn_of_collapse(its)
-
-
-def _train(model: BaseNetworkClassifier, trainings: Sequence[Training]) -> int:
-    """Train, shown as the progress of one of the models; return the number of iterations."""
-    from likewise.nets._network import descend
-
-    one, many = trainings[0], f"{len(trainings)} times " if len(trainings) > 1 else ""
-    n_products = model.batch_size * sum(weight.numel() for weight in one.network.parameters())
-    with (
-        seeded(one.seed, model.device_),  # for dropout and attacks
-        fixed_threads(model.device_, n_products),
-        follow(f"Fitting {many}{type(model).__name__}", one.schedule.n_iterations, model.progress) as show,
-    ):
-        return descend(trainings, show)
-
-
-def _next_training(learning: Learning, n_iterations: int) -> Training | None:
-    try:
-        return learning.send(n_iterations)
-    except StopIteration:
-        return None

@@ -3,19 +3,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from likewise.nets._classifier import SMALL_TABLE, BaseNetworkClassifier, fit_networks
+from likewise.nets._classifier import SMALL_TABLE, BaseNetworkClassifier
 from likewise.nets._device import choose_device, fixed_threads, seeded
 from likewise.nets._inputs import InputCoding, Inputs, guess_roles
 from likewise.nets._storage import Description, SavedInFolder, load_folder, read_kind, save_folder, subclasses
 
 if TYPE_CHECKING:
-    from likewise.nets._classifier import Learning
     from likewise.nets._network import (
         DeviceInputs,
         Objective,
         People,
-        State,
-        Training,
         build_network,
         check_network,
         is_plain,

@@ -22,7 +22,6 @@ from likewise.nets._optimizers import Optimizer
 log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
-State = dict[str, Any]  # tensors and numbers by name
 
 CELLS_AT_A_TIME: Final = 2**22  # rows times inputs that are written out at once
 N_WARM: Final = 3  # steps before one is recorded on a GPU
@@ -158,11 +157,6 @@ class Objective:
     def __init__(self, network: nn.Module, people: People) -> None:
         self._network, self._people = network, people
 
-    @property
-    def states(self) -> list[State]:
-        """Whatever of the loss belongs to one network and not to another that is trained together with it."""
-        return []
-
     def start_epoch(self, epoch: int) -> None:
         """Prepare for another pass over all rows."""
 
@@ -233,166 +227,74 @@ class Training:
     network: nn.Module
     objective: Objective
     schedule: Schedule
-    seed: int  # of torch, for dropout and attacks
     random: np.random.Generator  # for the order of rows
     monitor: Monitor
     record: Callable[[Record], None]
 
 
-def descend(trainings: Sequence[Training], show: Callable[[float, str], None]) -> int:
-    """Train networks in place on the same batches, and return the number of iterations.
+def descend(training: Training, show: Callable[[float, str], None]) -> int:
+    """Train a network in place, and return the number of iterations.
 
-    One network is trained as it is; several of the same shape are stacked, so that each operation is one for all of
-    them. With patience, which a network trained alone may have, the weights with the lowest held-out loss are kept.
+    With patience, the weights with the lowest held-out loss are kept.
     """
-    one, people = trainings[0], trainings[0].monitor.people
-    schedule = one.schedule
-    together: _Alone | _Stack = _Alone(one) if len(trainings) == 1 else _Stack(trainings)
-    stepper = _Stepper(together, schedule, people.device)
-    keeper = _Keeper(one.network, schedule.patience)
+    schedule, objective, people = training.schedule, training.objective, training.monitor.people
+    stepper = _Stepper(training)
+    keeper = _Keeper(training.network, schedule.patience)
     every = max(schedule.n_iterations // N_RECORDS, 1)
     n_since, started, last_epoch = 0, perf_counter(), -1
-    for training in trainings:
-        training.network.train()
+    training.network.train()
     step = 0
-    for step, (epoch, rows) in enumerate(_draw_batches(people.train, schedule, one.random), start=1):
+    for step, (epoch, rows) in enumerate(_draw_batches(people.train, schedule, training.random), start=1):
         if epoch != last_epoch:
-            for training in trainings:
-                training.objective.start_epoch(epoch)
+            objective.start_epoch(epoch)
             last_epoch = epoch
-        stepper.take(one.objective.draw(rows))
+        stepper.take(objective.draw(rows))
         if schedule.halve_every and step % schedule.halve_every == 0:
             stepper.halve_rate()
         n_since += 1
         if step % every == 0 or step == schedule.n_iterations:
-            held_out = one.monitor.held_out_loss()
-            for training, total in zip(trainings, stepper.read_losses(), strict=True):
-                about = {
-                    "iteration": step,
-                    "epoch": epoch,
-                    "seconds": perf_counter() - started,
-                    "loss": total / n_since,
-                }
-                _report(training, about, held_out if training is one else training.monitor.held_out_loss())
-                if training is one:
-                    show(step, f"loss {about['loss']:.4f}")
+            record = {
+                "iteration": step,
+                "epoch": epoch,
+                "seconds": perf_counter() - started,
+                "loss": stepper.read_loss() / n_since,
+                "held_out_loss": training.monitor.held_out_loss(),
+            }
+            _report(training, record)
+            show(step, f"loss {record['loss']:.4f}")
             n_since = 0
-            if keeper.is_enough(held_out):
+            if keeper.is_enough(record["held_out_loss"]):
                 break
     keeper.restore()
-    together.part()
-    for training in trainings:
-        training.network.eval()
+    training.network.eval()
     return step
 
 
-def _report(training: Training, about: Record, held_out: float | None) -> None:
-    if not np.isfinite(about["loss"]):
+def _report(training: Training, record: Record) -> None:
+    if not np.isfinite(record["loss"]):
         raise TrainingError(
-            f"Training diverged: the loss is NaN or infinite after {about['iteration']:,} iterations. Lower "
+            f"Training diverged: the loss is NaN or infinite after {record['iteration']:,} iterations. Lower "
             "learning_rate, or the weight of what is added to the loss."
         )
-    seen = {"held_out_loss": held_out, "score_spread": training.monitor.score_spread()}
-    training.record(about | seen | training.objective.report())
-
-
-class _Alone:
-    """A network trained by itself."""
-
-    def __init__(self, training: Training) -> None:
-        self.objective, self.n = training.objective, 1
-        self.parameters = [one for one in training.network.parameters() if one.requires_grad]  # not those a user froze
-        self.is_recordable = self.objective.is_steady and is_plain(training.network)
-
-    def losses(self, drawn: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        """Return the loss of what was drawn, with gradients."""
-        return self.objective.loss(*drawn)[None]
-
-    def part(self) -> None:
-        """Leave the network as it is."""
-
-
-class _Stack:
-    """Networks of the same shape, stacked: the weights of each, and what its loss remembers, are a slice.
-
-    A step follows the objective of the first network, once, with an extra dimension for all of them.
-    """
-
-    def __init__(self, trainings: Sequence[Training]) -> None:
-        self.objective, self.n, self._trainings = trainings[0].objective, len(trainings), trainings
-        self.is_recordable = self.objective.is_steady
-        device = trainings[0].monitor.people.device
-        self._weights = {}
-        for name, of_first in trainings[0].network.named_parameters():
-            members = [one.network.get_parameter(name) for one in trainings]
-            stacked = torch.stack([one.detach() for one in members])
-            for number, member in enumerate(members):
-                member.data = stacked[number]
-            self._weights[f"network.{name}"] = stacked.requires_grad_(of_first.requires_grad)
-        self.parameters = [one for one in self._weights.values() if one.requires_grad]
-        self._alone = [[dict(state) for state in one.objective.states] for one in trainings]
-        self._states = [
-            {name: torch.stack([torch.as_tensor(one[name], device=device) for one in members]) for name in members[0]}
-            for members in zip(*self._alone, strict=True)
-        ]
-        for number, training in enumerate(trainings):
-            for state, stacked_state in zip(training.objective.states, self._states, strict=True):
-                state.update({name: stacked[number] for name, stacked in stacked_state.items()})
-        self._first = _Loss(trainings[0].network, self.objective)
-
-    def losses(self, drawn: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        """Return the loss of each network, with gradients."""
-        states = self.objective.states
-        own = [dict(state) for state in states]
-
-        def loss_of_one(weights: dict[str, torch.Tensor], given: list[State]) -> torch.Tensor:
-            for state, its in zip(states, given, strict=True):
-                state.update(its)
-            return torch.func.functional_call(self._first, weights, drawn)
-
-        try:
-            return torch.vmap(loss_of_one, randomness="same")(self._weights, self._states)
-        finally:
-            for state, its in zip(states, own, strict=True):
-                state.update(its)
-
-    def part(self) -> None:
-        """Give each network weights of its own again."""
-        for training, alone in zip(self._trainings, self._alone, strict=True):
-            for weight in training.network.parameters():
-                weight.data = weight.data.clone()
-            for state, before in zip(training.objective.states, alone, strict=True):
-                kept = {name: value for name, value in before.items() if not isinstance(value, torch.Tensor)}
-                state.update({name: value.clone() for name, value in state.items()} | kept)
-
-
-class _Loss(nn.Module):  # type: ignore[misc]  # torch is not followed when types are checked
-    """A loss as a module, whose weights torch can exchange."""
-
-    def __init__(self, network: nn.Module, objective: Objective) -> None:
-        super().__init__()
-        self.network, self._objective = network, objective
-
-    def forward(self, *drawn: torch.Tensor) -> torch.Tensor:
-        """Return the loss of what was drawn."""
-        return self._objective.loss(*drawn)
+    training.record(record | {"score_spread": training.monitor.score_spread()} | training.objective.report())
 
 
 class _Stepper:
     """Steps of training; on a GPU, a steady one is recorded and repeated, without launching its kernels one by one."""
 
-    def __init__(self, together: _Alone | _Stack, schedule: Schedule, device: torch.device) -> None:
-        self._is_recorded = device.type == "cuda" and together.is_recordable
+    def __init__(self, training: Training) -> None:
+        schedule, device = training.schedule, training.monitor.people.device
+        self._objective, self._device = training.objective, device
+        self._is_recorded = device.type == "cuda" and self._objective.is_steady and is_plain(training.network)
         self._optimizer = Optimizer(
             schedule.optimizer,
-            together.parameters,
+            [one for one in training.network.parameters() if one.requires_grad],  # not those a user froze
             learning_rate=schedule.learning_rate,
             weight_decay=schedule.weight_decay,
             fused=True,
             capturable=self._is_recorded,
         )
-        self._together, self._device = together, device
-        self._totals = torch.zeros(together.n, device=device)
+        self._total = torch.zeros((), device=device)
         self._n_warm, self._graph, self._drawn = 0, None, ()
         self._aside = torch.cuda.Stream(device) if self._is_recorded else None
 
@@ -419,18 +321,18 @@ class _Stepper:
         self._optimizer.learning_rate /= 2
         self._graph = None
 
-    def read_losses(self) -> list[float]:
-        """Return the sum of the losses of each network since they were last read."""
-        totals: list[float] = self._totals.tolist()
-        self._totals.zero_()
-        return totals
+    def read_loss(self) -> float:
+        """Return the sum of the losses since it was last read."""
+        total = float(self._total)
+        self._total.zero_()
+        return total
 
     def _step(self, drawn: tuple[torch.Tensor, ...]) -> None:
-        losses = self._together.losses(drawn)
+        loss = self._objective.loss(*drawn)
         self._optimizer.forget_gradients()
-        losses.sum().backward()
+        loss.backward()
         self._optimizer.step()
-        self._totals += losses.detach()
+        self._total += loss.detach()
 
     def _step_aside(self, drawn: tuple[torch.Tensor, ...]) -> None:
         """Take a step on the stream that records: what the first steps set up belongs to their stream."""
@@ -443,7 +345,7 @@ class _Stepper:
     def _record(self, drawn: tuple[torch.Tensor, ...]) -> None:
         """Record a step, which does not take it; where that is impossible, steps are taken as on a CPU."""
         graph: Any = torch.cuda.CUDAGraph()
-        for generator in self._together.objective.generators:
+        for generator in self._objective.generators:
             graph.register_generator_state(generator)
         self._drawn = tuple(one.to(self._device) for one in drawn)
         self._optimizer.forget_gradients()
