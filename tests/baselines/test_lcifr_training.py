@@ -35,7 +35,7 @@ def similar_rows(
     """Make a domain of numbers, then sensitive indicators, then others."""
     columns, start = [], n_numbers
     for size in sizes:
-        columns.append(SensitiveColumn(np.arange(start, start + size), np.eye(size, dtype=np.float32), False))
+        columns.append(SensitiveColumn(np.arange(start, start + size), np.eye(size, dtype=np.float32)))
         start += size
     moves = np.array([reach] * n_numbers + [0.0] * (sum(sizes) + n_fixed))
     return SimilarRows(columns, moves, moves / 6, np.empty((0, 2), np.intp), CPU)
