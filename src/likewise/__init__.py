@@ -42,7 +42,6 @@ if TYPE_CHECKING:
         ConsistentClassifier,
         ConsistentRegressor,
         NetworkClassifier,
-        PairProjection,
         SmoothedScores,
     )
     from likewise.schema import CodedTable, Roles, Schema
@@ -73,7 +72,6 @@ __all__ = [
     "NamedPeople",
     "NetworkClassifier",
     "PairCounts",
-    "PairProjection",
     "Policy",
     "Roles",
     "Schema",
@@ -117,7 +115,7 @@ _FOLDERS = {
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
     "learning": (
         *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "AugmentedRegressor"),
-        *("ConsistentClassifier", "ConsistentRegressor", "NetworkClassifier", "PairProjection", "SmoothedScores"),
+        *("ConsistentClassifier", "ConsistentRegressor", "NetworkClassifier", "SmoothedScores"),
     ),
     "mlflow": (),
     "report": (),

@@ -1,7 +1,6 @@
 """All errors and warnings of likewise; messages say what was found, where, and what to do."""
 
 __all__ = [
-    "AntidotesLeak",
     "AttackFailed",
     "DatasetUnavailable",
     "FewAntidotes",
@@ -127,10 +126,6 @@ class TableFileError(LikewiseError, ValueError):
 
 class LikewiseWarning(UserWarning):
     """Base class of all warnings of likewise."""
-
-
-class AntidotesLeak(LikewiseWarning):
-    """An estimator holds out rows by itself but trains on their antidotes: its own validation is optimistic."""
 
 
 class AttackFailed(LikewiseWarning):

@@ -142,9 +142,7 @@ def test_a_changed_folder_is_refused(tmp_path: Path) -> None:
     ],
     ids=["regression", "sigmoid", "isotonic", "search", "vote", "network", "selection", "function of numpy"],
 )
-@pytest.mark.filterwarnings(
-    "ignore::likewise.exceptions.AntidotesLeak", "ignore::sklearn.exceptions.ConvergenceWarning"
-)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_ordinary_pipelines_can_be_saved(estimator: Any, tmp_path: Path) -> None:
     model = augmented(coded(estimator)).fit(PEOPLE, LABELS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,15 @@ import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-    StackingClassifier,
     VotingClassifier,
 )
-from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder, StandardScaler
 
 from likewise import NetworkClassifier, Roles, UniformGenerator, load_dataset
-from likewise.exceptions import AntidotesLeak
 from likewise.learning import AugmentedClassifier
 
 DATA = load_dataset("planted")
@@ -52,7 +44,6 @@ class TestWeights:
                 model = of_arrays(estimator).fit(ARRAY, ARRAY_LABELS, WEIGHTS)
                 assert np.array_equal(model.predict_proba(ARRAY), expected)
 
-    @pytest.mark.filterwarnings("ignore::likewise.exceptions.AntidotesLeak")
     def test_are_handed_on_by_searches_and_votes(self) -> None:
         pipeline = make_pipeline(StandardScaler(), LogisticRegression())
         expected = of_arrays(pipeline).fit(ARRAY, ARRAY_LABELS, WEIGHTS).predict_proba(ARRAY)
@@ -93,69 +84,6 @@ class Nearest(KNeighborsClassifier):  # type: ignore[misc]  # scikit-learn ships
         return super().fit(X, y)
 
 
-class TestRowsHeldOutInside:
-    @pytest.mark.parametrize(
-        ("estimator", "words"),
-        [
-            (
-                HistGradientBoostingClassifier(max_iter=3, early_stopping=True),
-                "early_stopping=True.*early_stopping=Fal",
-            ),
-            (
-                make_pipeline(StandardScaler(), HistGradientBoostingClassifier(max_iter=3, early_stopping=True)),
-                "estimator__histgradientboostingclassifier__early_stopping=False",
-            ),
-            (SGDClassifier(early_stopping=True), "SGDClassifier.*estimator__early_stopping=False"),
-            (GradientBoostingClassifier(n_estimators=3, n_iter_no_change=2), "estimator__n_iter_no_change=None"),
-            (
-                NetworkClassifier((8,), n_iterations=20, weight_decay=0.0, patience=2),
-                "NetworkClassifier.*estimator__patience=None",
-            ),
-            (RandomForestClassifier(30, oob_score=True), "estimator__oob_score=False"),
-            (GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2), r"outside: GridSearchCV\(AugmentedClassifier"),
-            (CalibratedClassifierCV(LogisticRegression()), r"outside: CalibratedClassifierCV\(AugmentedClassifier"),
-            (StackingClassifier([("one", LogisticRegression())], cv=2), r"StackingClassifier \(cv=2\).*Avoid"),
-        ],
-        ids=["boosting", "pipeline", "sgd", "old boosting", "network", "forest", "search", "calibration", "stack"],
-    )
-    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-    def test_are_warned_of_once(self, estimator: Any, words: str) -> None:
-        with pytest.warns(AntidotesLeak, match=words) as said:
-            of_arrays(estimator).fit(ARRAY, ARRAY_LABELS)
-        assert len(said) == 1
-        assert said[0].filename == __file__
-
-    def test_are_told_all_at_once(self) -> None:
-        inner = HistGradientBoostingClassifier(max_iter=3, early_stopping=True)
-        with pytest.warns(AntidotesLeak, match="CalibratedClassifierCV.*HistGradientBoostingClassifier") as said:
-            of_arrays(CalibratedClassifierCV(inner, cv=2)).fit(ARRAY, ARRAY_LABELS)
-        assert len(said) == 1
-
-    def test_are_expected_of_boosting_by_itself_only_above_ten_thousand_rows(self) -> None:
-        random = np.random.default_rng(0)
-        X = np.column_stack([np.arange(9_000) % 2, random.normal(size=(9_000, 2))])
-        model = of_arrays(HistGradientBoostingClassifier(max_iter=2), ratio=0.05)
-        model.fit(X, X[:, 1] > 0)
-        with pytest.warns(AntidotesLeak, match="early_stopping='auto', which is on above 10,000 rows"):
-            model.set_params(ratio=0.2).fit(X, X[:, 1] > 0)
-        model.set_params(estimator__validation_fraction=None).fit(X, X[:, 1] > 0)  # it looks at rows it learns from
-
-    def test_are_no_matter_elsewhere(self) -> None:
-        for estimator in (
-            HistGradientBoostingClassifier(max_iter=3),
-            MLPClassifier((3,), max_iter=300),
-            SGDClassifier(n_iter_no_change=3),
-            FrozenEstimator(HistGradientBoostingClassifier(max_iter=3, early_stopping=True).fit(ARRAY, ARRAY_LABELS)),
-        ):
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", AntidotesLeak)
-                warnings.filterwarnings("ignore", "Stochastic Optimizer")
-                of_arrays(estimator).fit(ARRAY, ARRAY_LABELS)
-
-    def test_outside_nothing_leaks(self) -> None:
-        CalibratedClassifierCV(of_arrays(LogisticRegression()), cv=2).fit(ARRAY, ARRAY_LABELS)
-
-
 @pytest.mark.long(3)
 @pytest.mark.parametrize(
     "estimator",
@@ -176,7 +104,6 @@ def test_roles_inside_know_nothing_of_discarded_columns(estimator: Any) -> None:
     assert NETWORK.roles == DATA.roles
 
 
-@pytest.mark.filterwarnings("ignore::likewise.exceptions.AntidotesLeak")
 def test_roles_of_copies_inside_know_nothing_of_discarded_columns() -> None:
     estimator = CalibratedClassifierCV(NETWORK, cv=2)
     generator = UniformGenerator(DATA.roles, DATA.rule)

@@ -133,7 +133,7 @@ def test_every_booster_of_trees_is_kept(params: dict[str, Any], tmp_path: Path) 
     ],
     ids=["linear", "function", "calibrated", "scikit-learn"],
 )
-@pytest.mark.filterwarnings("ignore::likewise.exceptions.AntidotesLeak", "ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_cannot_be_saved_gets_one_line_that_says_what_to_do(last: Any, words: str, tmp_path: Path) -> None:
     model = AugmentedClassifier(coded(last), GENERATOR, random_state=0).fit(PEOPLE, LABELS)
     with pytest.raises(SavedFolderError, match=words):

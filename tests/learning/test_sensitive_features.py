@@ -24,7 +24,6 @@ from likewise import (
     ConsistentClassifier,
     ConsistentRegressor,
     LeastGap,
-    PairProjection,
     Roles,
     UniformGenerator,
     gap_scorer,
@@ -206,12 +205,10 @@ def test_fitted_models_show_themselves_in_a_notebook(name: str) -> None:
 @pytest.mark.parametrize(
     "transformer",
     [
-        PairProjection(roles=DATA.roles, rule=DATA.rule),
-        PairProjection(logistic()[0], DATA.roles, DATA.rule),
         DropSensitive(DATA.roles),
         ProjectSensitive(DATA.roles),
     ],
-    ids=["projection", "projection of an encoder", "drop", "project"],
+    ids=["drop", "project"],
 )
 def test_transformers_return_frames_where_that_is_asked_for(transformer: Any) -> None:
     plain = sklearn.base.clone(transformer).fit(PEOPLE, LABELS).transform(PEOPLE)

@@ -33,7 +33,7 @@ Kept = NDArray[np.bool_]
 ROWS_AT_A_TIME: Final = 200_000
 REHEARSED: Final = 2_000  # rows generated when a saved generator is loaded
 # saved in a form of their own, or properties of the machine rather than of the generator
-NOT_PARAMS: Final = ("roles", "rule", "checkpoint", "progress", "device")
+NOT_PARAMS: Final = ("roles", "rule", "progress", "device")
 MOST_TIMES: Final = 8  # the ratio; beyond, hardly any more can be generated
 BY_ROW_ADVICE: Final = (
     "With row ids, no row compensates for another: loosen the rule, or request the ratio that scale_ratio returns."

@@ -4,7 +4,6 @@ from likewise.learning._augmented import AugmentedClassifier, AugmentedRegressor
 from likewise.learning._networks import AntiDROClassifier, NetworkClassifier
 from likewise.learning._sampler import AntidoteSampler
 from likewise.learning.consistent._models import ConsistentClassifier, ConsistentRegressor
-from likewise.learning.consistent._projection import PairProjection
 from likewise.learning.consistent._smoothed_scores import ScoreChanges, SmoothedScores
 
 __all__ = [
@@ -15,7 +14,6 @@ __all__ = [
     "ConsistentClassifier",
     "ConsistentRegressor",
     "NetworkClassifier",
-    "PairProjection",
     "ScoreChanges",
     "SmoothedScores",
 ]

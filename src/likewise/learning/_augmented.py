@@ -35,7 +35,6 @@ from likewise.learning._inner_estimator import (
     refuse_unknown_columns,
     take_held_out,
     trim_roles,
-    warn_of_leaks,
 )
 from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
 from likewise.nets._internal import Description
@@ -127,8 +126,6 @@ class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # 
         estimator = trim_roles(clone(self.estimator), hidden)
         if seed is not None:
             seed_unset(estimator, seed)
-        if len(made):
-            warn_of_leaks(estimator, n_rows + len(made), type(self).__name__)
         try:
             self.estimator_ = self._fit_estimator(
                 estimator,
@@ -333,7 +330,7 @@ class AugmentedClassifier(ClassifierMixin, AugmentedModel):  # type: ignore[misc
     -----
     An estimator that holds out rows by itself, for early stopping, calibration or a search, holds out rows whose
     antidotes it learns from; these have the same label and nearly the same values, so it prefers overfitted models.
-    There is a warning. Hold rows out yourself, for XGBoost and LightGBM by ``fit(..., eval_set=[(X_valid, y_valid)])``:
+    Hold rows out yourself, for XGBoost and LightGBM by ``fit(..., eval_set=[(X_valid, y_valid)])``:
     no antidotes are generated from them. Or switch that off, such as ``early_stopping`` of scikit-learn's histogram
     boosting, which is on above 10,000 rows, or put it outside: ``GridSearchCV(AugmentedClassifier(...), ...)``,
     ``CalibratedClassifierCV(AugmentedClassifier(...))``; antidotes then come from the training rows of each split.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from inspect import signature
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,9 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 
 from likewise._checks import suggest
-from likewise._warnings import warn
-from likewise.exceptions import AntidotesLeak, ParameterError, SchemaError
-from likewise.nets._internal import SMALL_TABLE, BaseNetworkClassifier
+from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema import Roles
 from likewise.schema._internal import fitted_names, join_columns, open_frame, take_frame
 
@@ -109,72 +107,6 @@ def _without(roles: Roles, discarded: list[str]) -> Roles:
     sensitive = tuple(name for name in roles.sensitive if name not in discarded)
     bins = {name: bins for name, bins in roles.bins.items() if name in sensitive}
     return replace(roles, sensitive=sensitive, bins=bins)
-
-
-BOOSTING_STOPS_ABOVE: Final = 10_000  # rows; what early_stopping="auto" of scikit-learn's histogram boosting means
-
-
-class _Leak(NamedTuple):
-    """An estimator that holds out rows, by which parameter, and the remedy."""
-
-    kind: str
-    parameter: str
-    remedy: str
-
-
-def warn_of_leaks(estimator: Any, n_rows: int, wrapper: str) -> None:
-    """Warn once about all inner estimators that evaluate themselves on rows whose antidotes they learn from."""
-    leaks = [leak for path, one in _walk(estimator, "estimator") for leak in _leaks_of(one, path, n_rows, wrapper)]
-    if not leaks:
-        return
-    names = " and ".join(f"{leak.kind} ({leak.parameter})" for leak in leaks)
-    remedies = ", and ".join(dict.fromkeys(leak.remedy for leak in leaks))
-    is_one = len(leaks) == 1
-    warn(
-        f"{names} {'evaluates itself' if is_one else 'evaluate themselves'} on held-out rows whose antidotes are in "
-        f"the training data, so those results are far too optimistic. {remedies[0].upper()}{remedies[1:]}.",
-        AntidotesLeak,
-    )
-
-
-def _walk(estimator: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield an estimator and those inside it that are not fitted yet."""
-    if isinstance(estimator, FrozenEstimator | type) or not hasattr(estimator, "get_params"):
-        return
-    yield path, estimator
-    for name, value in estimator.get_params().items():
-        if "__" not in name:
-            yield from _walk(value, f"{path}__{name}")
-
-
-def _leaks_of(estimator: Any, path: str, n_rows: int, wrapper: str) -> Iterator[_Leak]:
-    params, kind = estimator.get_params(deep=False), type(estimator).__name__
-    off = {
-        "early_stopping": (_stops_early(params, n_rows), False),
-        "n_iter_no_change": ("early_stopping" not in params and params.get("n_iter_no_change") is not None, None),
-        "patience": (isinstance(estimator, BaseNetworkClassifier) and estimator._holds_out(n_rows), None),
-        "oob_score": (bool(params.get("oob_score", False)), False),
-        "probability": ("kernel" in params and params.get("probability") is True, False),
-    }
-    for name, (is_on, value) in off.items():
-        if is_on:
-            by_size = ""
-            if params[name] == "auto":
-                by_size = f", which is on above {BOOSTING_STOPS_ABOVE:,} rows"
-                by_size = f", which is on below {SMALL_TABLE:,} rows" if name == "patience" else by_size
-            yield _Leak(kind, f"{name}={params[name]!r}{by_size}", f"set {path}__{name}={value}")
-    inside = params.get("estimator")
-    is_split = "cv" in params and not (isinstance(params["cv"], str) and params["cv"] == "prefit")
-    if is_split and not isinstance(inside, FrozenEstimator):
-        outside = f"put it outside: {kind}({wrapper}(...))" if inside is not None else f"avoid {kind}"
-        yield _Leak(kind, f"cv={params['cv']!r}", outside)
-
-
-def _stops_early(params: dict[str, Any], n_rows: int) -> bool:
-    """Whether rows are held out for early stopping; without a fraction none are."""
-    asked = params.get("early_stopping", False)
-    is_on = n_rows > BOOSTING_STOPS_ABOVE if asked == "auto" else bool(asked)
-    return is_on and params.get("validation_fraction", 0.1) is not None
 
 
 def split_pipeline(estimator: Any) -> tuple[list[Any], Any]:

@@ -120,10 +120,6 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
             raise SchemaError("No column is left to learn from: all are ignored. Give at least one another role.")
         return self._people(frame, classes[labels], labels, weights)
 
-    def _holds_out(self, n_rows: int) -> bool:
-        """Whether fitting to so many rows holds some of them out, to stop early by."""
-        return self._length(n_rows).patience is not None
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class.
 
@@ -326,7 +322,7 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
         from likewise.nets._network import DeviceInputs, People
 
         held_out = np.empty(0, np.int64)
-        if self._holds_out(len(labels)):
+        if self._length(len(labels)).patience is not None:  # to stop early by them
             held_out = hold_out(labels, self.validation_fraction, stream(self.seed_, "held out"))
         device = self.device_
         return People(

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from likewise.nets._classifier import SMALL_TABLE, BaseNetworkClassifier
+from likewise.nets._classifier import BaseNetworkClassifier
 from likewise.nets._device import choose_device, fixed_threads, seeded
 from likewise.nets._inputs import InputCoding, Inputs, guess_roles
 from likewise.nets._storage import Description, SavedInFolder, load_folder, read_kind, save_folder, subclasses

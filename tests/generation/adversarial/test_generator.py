@@ -141,72 +141,11 @@ def test_the_papers_own_start_learns_to_make_comparable_rows() -> None:
     assert history[-1]["ratio"]["together"] > history[0]["ratio"]["together"] + 0.1
 
 
-def test_training_can_be_watched_and_left(data: Dataset) -> None:
-    generator = make(data, n_iterations=1_000_000)
-    for record in generator.iter_fit(data.train.X, data.train.y):
-        if record["iteration"] == 8:
-            break
-    assert generator.n_iterations_ == 8
-    assert len(generator.generate(data.train.X, data.train.y))
-
-
-def test_training_stops_at_the_ratio_asked_for_and_tells_the_caller(data: Dataset) -> None:
+def test_training_tells_the_caller_each_record(data: Dataset) -> None:
     seen: list[dict[str, Any]] = []
-    generator = make(data, stop_at_ratio=0.01, progress=seen.append).fit(data.train.X, data.train.y)
-    assert generator.n_iterations_ == 4
+    generator = make(data, n_iterations=6, progress=seen.append).fit(data.train.X, data.train.y)
+    assert [record["iteration"] for record in seen] == [4, 6]  # the last of them after fewer steps
     assert seen == generator.history_
-
-
-def test_going_on_from_a_checkpoint_gives_the_same_bytes(
-    tmp_path: Path, fitted: AdversarialGenerator, data: Dataset
-) -> None:
-    settings = {"checkpoint": tmp_path / "checkpoint", "checkpoint_every": 4}
-
-    def interrupt(record: dict[str, Any]) -> None:
-        if record["iteration"] == 8:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        make(data, **settings, progress=interrupt).fit(data.train.X, data.train.y)
-    resumed = make(data, **settings).fit(data.train.X, data.train.y)
-    assert [record["iteration"] for record in resumed.history_] == [4, 8, 12]
-    for name, weights in fitted._generator.state_dict().items():
-        assert torch.equal(weights, resumed._generator.state_dict()[name]), name
-    pd.testing.assert_frame_equal(made_by(resumed, data), made_by(fitted, data))
-    done = make(data, **settings).fit(data.train.X, data.train.y)
-    pd.testing.assert_frame_equal(made_by(done, data), made_by(fitted, data))
-
-
-def test_a_checkpoint_keeps_the_seed_that_nobody_gave(tmp_path: Path, data: Dataset) -> None:
-    settings = {"checkpoint": tmp_path / "checkpoint", "random_state": None, "n_iterations": 4}
-    one = make(data, **settings).fit(data.train.X, data.train.y)
-    other = make(data, **settings).fit(data.train.X, data.train.y)
-    pd.testing.assert_frame_equal(made_by(one, data, random_state=3), made_by(other, data, random_state=3))
-
-
-def test_more_iterations_than_at_first_give_the_same_bytes_as_asking_for_them_at_once(
-    tmp_path: Path, fitted: AdversarialGenerator, data: Dataset
-) -> None:
-    for n_iterations in (3, 6, 10)[: sized(2, None)]:  # of which none is a whole number of records
-        first = make(data, checkpoint=tmp_path / "c", n_iterations=n_iterations).fit(data.train.X, data.train.y)
-        assert first.n_iterations_ == n_iterations
-    resumed = make(data, checkpoint=tmp_path / "c").fit(data.train.X, data.train.y)
-    assert [record["iteration"] for record in resumed.history_] == [4, 8, 12]
-    for name, weights in fitted._generator.state_dict().items():
-        assert torch.equal(weights, resumed._generator.state_dict()[name]), name
-
-
-@pytest.mark.long(3)
-@pytest.mark.parametrize(
-    ("changed", "named"), [({"width": 8}, "width"), ({"random_state": 5}, "random_state"), ({}, "table")]
-)
-def test_a_checkpoint_of_another_training_is_refused(
-    changed: dict[str, Any], named: str, tmp_path: Path, data: Dataset
-) -> None:
-    make(data, checkpoint=tmp_path / "c", n_iterations=4).fit(data.train.X, data.train.y)
-    people = (data.train.X, data.train.y) if changed else (data.train.X[:-100], data.train.y[:-100])
-    with pytest.raises(GenerationError, match=f"of another training: {named} changed"):
-        make(data, checkpoint=tmp_path / "c", **changed).fit(*people)
 
 
 def test_a_saved_generator_makes_the_same_antidotes(
@@ -308,7 +247,6 @@ def test_training_that_loses_its_way_says_so(data: Dataset) -> None:
         ({"heads": "many"}, "heads is 'many'"),
         ({"dropout": 1.0}, "dropout is 1.0"),
         ({"learning_rate": "fast"}, "learning_rate is 'fast'"),
-        ({"stop_at_ratio": 2}, "stop_at_ratio is 2"),
         ({"residual": "yes"}, "residual is 'yes'"),
         ({"compile_step": "maybe"}, "compile_step is 'maybe'"),
         ({"device": "abacus"}, "device is 'abacus'"),

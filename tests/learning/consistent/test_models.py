@@ -19,7 +19,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
-from sklearn.svm import LinearSVC
 from tests.libraries import has_lightgbm
 from tests.sizes import sized
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier
@@ -31,7 +30,6 @@ from likewise import (
     ConsistentClassifier,
     ConsistentRegressor,
     NetworkClassifier,
-    PairProjection,
     Roles,
     UniformGenerator,
     load_dataset,
@@ -182,19 +180,6 @@ def test_a_linear_model_tends_to_a_projection() -> None:
     pairs = mine_pairs(DATA.roles.learn(PEOPLE).encode(PEOPLE, LABELS), DATA.rule)
     assert np.abs(margins[pairs.left] - margins[pairs.right]).max() < 0.02
     assert margins.std() > 0.02
-
-
-def test_the_projection_serves_any_linear_model() -> None:
-    gaps = []
-    for strength in (0.0, 1.0, 100.0):
-        projection = PairProjection(linear()[0], DATA.roles, DATA.rule, strength)
-        model = make_pipeline(projection, LinearSVC()).fit(PEOPLE, LABELS)
-        margins = model.decision_function(OTHERS)
-        gaps.append(np.abs(margins[PAIRS.left] - margins[PAIRS.right]).mean() / margins.std())
-    assert gaps[0] > 1.2 * gaps[1] > 1.2 * gaps[2]
-    plain = make_pipeline(linear()[0], LinearSVC()).fit(PEOPLE, LABELS).decision_function(OTHERS)
-    zero = make_pipeline(PairProjection(linear()[0], DATA.roles, DATA.rule, 0.0), LinearSVC()).fit(PEOPLE, LABELS)
-    assert np.allclose(zero.decision_function(OTHERS), plain, atol=1e-4)
 
 
 @pytest.mark.long(2)

@@ -36,7 +36,13 @@ def make_table(seed: int, n_rows: int = 14, n_labels: int = 2) -> CodedTable:
 
 def make_graph(table: CodedTable, weights: Any = None, **settings: Any) -> PairGraph:
     mass = np.ones(len(table)) if weights is None else np.asarray(weights, np.float64)
-    return PairGraph.find(table, PairSettings(RULE, **settings), mass, seed=0)
+    return find_graph(table, PairSettings(RULE, **settings), mass)
+
+
+def find_graph(table: CodedTable, settings: PairSettings, mass: Any) -> PairGraph:
+    groups = find_groups(table, settings, 0)
+    groups.refuse_none(settings.rule, table)
+    return PairGraph.weigh(groups, mass, settings)
 
 
 def by_definition(table: CodedTable, scores: Any, kind: str, *, labels: bool, people: bool) -> float:
@@ -55,8 +61,12 @@ def by_definition(table: CodedTable, scores: Any, kind: str, *, labels: bool, pe
 def objective_of(
     table: CodedTable, graph: PairGraph, kind: Any, gap: Any, n_classes: int, weights: Any = None
 ) -> Objective:
-    target = table.labels if n_classes > 1 else np.random.default_rng(1).normal(size=len(table))
+    target = outcomes_of(table, n_classes)
     return Objective(PairLoss(graph, kind, 0), 3.0, gap=gap, target=target, n_classes=n_classes, weights=weights)
+
+
+def outcomes_of(table: CodedTable, n_classes: int) -> Any:
+    return table.labels if n_classes > 1 else np.random.default_rng(1).normal(size=len(table))
 
 
 @pytest.mark.parametrize("kind", ["squared", "absolute"])
@@ -93,13 +103,22 @@ def test_slopes_are_those_of_the_loss(seed: int, kind: Any, gap: Any, n_classes:
         graph = make_graph(table, weights)
     except NoComparablePairs:
         return
-    objective = objective_of(table, graph, kind, "outcome" if n_classes == 1 else gap, n_classes, weights)
+    gap = "outcome" if n_classes == 1 else gap
+    objective = objective_of(table, graph, kind, gap, n_classes, weights)
+    target, amounts = outcomes_of(table, n_classes), np.ones(len(table)) if weights is None else weights
+    unit = 1.0 if n_classes > 1 else np.sqrt(np.cov(target, aweights=amounts, ddof=0))
+    factor = 3.0 * amounts.sum() * (1.0 if n_classes > 1 else unit**2 / 2)
+
+    def value(margins: Any) -> float:
+        of_pairs = measure_margins(PairLoss(graph, kind, 0), margins[graph.rows] / unit, gap).value
+        return float(amounts @ objective.losses(target, margins) + factor * of_pairs)
+
     margins = random.normal(size=(len(table), n_classes if n_classes > 2 else 1))
     slope, curvature = objective(None, margins)
     for row, column in np.ndindex(margins.shape):
         step = np.zeros_like(margins)
         step[row, column] = 1e-5
-        numeric = (objective.value(margins + step) - objective.value(margins - step)) / 2e-5
+        numeric = (value(margins + step) - value(margins - step)) / 2e-5
         assert slope[row, column] == pytest.approx(numeric, rel=1e-5, abs=1e-6)
     assert (curvature > 0).all()
 
@@ -251,7 +270,7 @@ def test_a_million_people_with_few_pairs_keep_all_of_them(monkeypatch: pytest.Mo
     monkeypatch.setattr(_pair_graph, "MOST_PEOPLE", 399)
     monkeypatch.setattr(_pair_graph, "SOME_PEOPLE", 100)
     settings = PairSettings(Comparability(max_discrete_changes=0))
-    graph = PairGraph.find(table, settings, np.ones(400), seed=0)
+    graph = find_graph(table, settings, np.ones(400))
     assert len(graph.left) == 200
     assert graph.draw_again is None
 

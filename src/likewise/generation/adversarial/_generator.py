@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_choice, check_count, check_flag, check_number, is_number
-from likewise._json import plain
+from likewise._checks import check_choice, check_count, check_flag, check_number
 from likewise._progress import follow, tell
 from likewise._random import Keys, check_seed, draw_seed, stream
 from likewise.comparable import Comparability, explain_no_pairs, sample_pairs
-from likewise.exceptions import GenerationError, ParameterError, SavedFolderError
+from likewise.exceptions import GenerationError, ParameterError
 from likewise.generation._antidotes import comparability_ratio
 from likewise.generation._generator import BaseGenerator
 from likewise.generation.adversarial._encoding import Encoder, Modes, RowLayout
-from likewise.nets._internal import Description, choose_device, fixed_threads, load_folder, save_folder, seeded
+from likewise.nets._internal import Description, choose_device, fixed_threads, seeded
 from likewise.schema import CodedTable, Roles
-from likewise.schema._internal import KINDS
 
 if TYPE_CHECKING:
     from likewise.generation.adversarial._training import Training
@@ -37,14 +33,8 @@ Requests = tuple[CodedTable, NDArray[np.int32]]  # sources, and the sensitive va
 
 MAX_PAIRS: Final = 4_000_000  # to learn from; a uniform sample if there are more
 ROWS_TO_EVALUATE: Final = 2_000
-COUNTS: Final = ("batch_size", "width", "n_critic", "max_modes", "evaluate_every", "checkpoint_every")
+COUNTS: Final = ("batch_size", "width", "n_critic", "max_modes", "evaluate_every")
 LIMITS: Final = {"dropout": 1.0, "spike_share": None, "learning_rate": None, "weight_decay": None}  # below
-CHECKPOINT: Final = "AdversarialGenerator checkpoint 1"
-# parameters that may change when training resumes
-FREE: Final = (
-    *("roles", "rule", "n_iterations", "stop_at_ratio", "checkpoint", "checkpoint_every", "progress"),
-    *("n_epochs", "compile_step", "device", "random_state", "likeliest", "distinct"),
-)
 LEARNED: Final = ("history", "n_iterations", "n_pairs", "seed")
 # what the paper prints (section 3.1, Appendix B) where the defaults differ
 PRINTED: Final[Record] = {
@@ -107,13 +97,6 @@ class AdversarialGenerator(BaseGenerator):
         Whether the antidotes of a row are distinct; the paper keeps repeated ones. With row ids they always are.
     evaluate_every : int
         Steps between two records of losses and of the share of comparable rows.
-    stop_at_ratio : float, optional
-        Stop when this share of the generated rows is comparable to their sources.
-    checkpoint : str or Path, optional
-        Folder for the state of training. If it exists, training resumes from it, with the same bytes as without
-        interruption.
-    checkpoint_every : int
-        Steps between two checkpoints, rounded up to a record.
     progress : callable or False, optional
         Called with each record of the history. By default, a progress bar appears after two seconds on a terminal or in
         a notebook; False for none.
@@ -161,9 +144,6 @@ class AdversarialGenerator(BaseGenerator):
     likeliest: bool = True
     distinct: bool = True
     evaluate_every: int = 100
-    stop_at_ratio: float | None = None
-    checkpoint: str | Path | None = None
-    checkpoint_every: int = 500
     progress: Callable[[Record], None] | bool | None = None
     compile_step: bool | Literal["auto"] = "auto"
     device: str = "auto"
@@ -196,49 +176,6 @@ class AdversarialGenerator(BaseGenerator):
         'slices'
         """
         return cls(roles, rule, **{**PRINTED, **changes})
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Train as :meth:`iter_fit` does, until the last iteration or the requested ratio."""
-        plan = self._prepare(X, y)
-        with follow(f"Fitting {type(self).__name__}", plan[-1], self.progress) as show:
-            for record in self._train(*plan):
-                show(record["iteration"], f"{record['ratio']['together']:.0%} comparable")
-        return self
-
-    def iter_fit(self, X: Any, y: Any = None) -> Iterator[Record]:
-        """Train as :meth:`fit` does, and yield each record, to monitor training or to stop it early.
-
-        Parameters
-        ----------
-        X : pandas, polars or pyarrow table
-        y : array, optional
-            Labels; the label column of ``X`` by default.
-
-        Yields
-        ------
-        dict
-
-        Examples
-        --------
-        >>> from likewise import AdversarialGenerator, load_dataset
-        >>> data = load_dataset("planted")
-        >>> quick = {"evaluate_every": 2, "batch_size": 256, "width": 64, "max_modes": 3}
-        >>> generator = AdversarialGenerator(data.roles, data.rule, **quick, random_state=0)
-        >>> for record in generator.iter_fit(data.train.X, data.train.y):
-        ...     if record["iteration"] >= 4:
-        ...         break
-        >>> [record["iteration"] for record in generator.history_]
-        [2, 4]
-        """
-        return self._train(*self._prepare(X, y))
-
-    def _prepare(self, X: Any, y: Any) -> tuple[Training, Requests, Record, int]:
-        """Return what :meth:`_train` takes; it is not kept after training, as the pairs are as large as the table."""
-        super().fit(X, y)
-        training, requests, run, n_steps = (
-            self.__dict__.pop(name) for name in ("_training", "_requests", "_run", "_n_steps")
-        )
-        return training, requests, run, n_steps
 
     def _describe(self) -> Description:
         shared, encoder = super()._describe(), self.encoder_
@@ -280,20 +217,13 @@ class AdversarialGenerator(BaseGenerator):
             raise ParameterError(f"is {self.compile_step!r}; give True, False or 'auto'.", "compile_step")
         for name, limit in LIMITS.items():
             check_number(name, getattr(self, name), least=0.0, below=limit)
-        ratio = self.stop_at_ratio
-        if ratio is not None and (not is_number(ratio) or not 0 < ratio <= 1):
-            raise ParameterError(
-                f"is {ratio!r}; give a share of the generated rows, such as 0.8, or None.", "stop_at_ratio"
-            )
 
     def _learn(self, table: CodedTable) -> None:
-        """Find the pairs and build the networks; :meth:`iter_fit` trains them."""
+        """Find the pairs, build the networks, and train them."""
         from likewise.generation.adversarial._training import Training, TrainingSettings
 
         self.device_ = choose_device(self.device)
-        self._run = describe_run(self, table)
-        saved = resume(self, self._run)
-        self.seed_ = check_seed(self.random_state) if saved is None else saved.seed
+        self.seed_ = check_seed(self.random_state)
         pairs = sample_pairs(table, self._rule, n=MAX_PAIRS, random_state=stream(self.seed_, "pairs"))
         if not len(pairs):
             raise GenerationError(
@@ -308,15 +238,10 @@ class AdversarialGenerator(BaseGenerator):
         limits = self._rule.continuous_limits(table)
         rows = self.encoder_.encode(table)
         with fixed_threads(self.device_, self._n_products):
-            self._training = Training(self.encoder_, rows, both, limits, settings, self.seed_, self.device_)
-        self._generator, self._vectors = self._training.generator, self._training.vectors
-        self._requests = self._draw_sources(table)
-        steps_per_epoch = ceil(len(table) / self.batch_size)
-        self._n_steps = self.n_iterations if self.n_epochs is None else self.n_epochs * steps_per_epoch
-        self.history_, self.n_iterations_ = [], 0
-        if saved is not None:
-            self._training.restore(saved.state)
-            self.history_, self.n_iterations_ = saved.history, saved.n_iterations
+            training = Training(self.encoder_, rows, both, limits, settings, self.seed_, self.device_)
+        self._generator, self._vectors = training.generator, training.vectors
+        n_steps = self.n_iterations if self.n_epochs is None else self.n_epochs * ceil(len(table) / self.batch_size)
+        self._train(training, self._draw_sources(table), n_steps)
 
     def _build(self, weights: Mapping[str, NDArray[Any]]) -> None:
         """Build the network of a loaded generator."""
@@ -327,36 +252,28 @@ class AdversarialGenerator(BaseGenerator):
         self._generator = restore_weights(network, weights).to(self.device_)
         self._vectors = Vectors(self.encoder_).to(self.device_)
 
-    def _train(self, training: Training, requests: Requests, run: Record, n_all: int) -> Iterator[Record]:
-        while self.n_iterations_ < n_all and not self._is_enough():
-            begun = perf_counter()
-            n_steps = min(self.evaluate_every, n_all - self.n_iterations_)
-            is_whole = n_steps == self.evaluate_every
-            if self.checkpoint is not None and not is_whole:  # random numbers depend on where a record begins, so
-                save_checkpoint(self, training, run)  # more iterations, requested later, must resume from here
-            with fixed_threads(self.device_, self._n_products):
-                losses = training.run(self.n_iterations_, n_steps)
-            seconds = perf_counter() - begun
-            if not np.isfinite(list(losses.values())).all():
-                raise GenerationError(
-                    f"Training diverged before iteration {self.n_iterations_ + n_steps:,}: the losses are NaN or "
-                    f"infinite. Lower learning_rate (now {self.learning_rate:g})."
-                )
-            n_saved, self.n_iterations_ = self.n_iterations_ // self.checkpoint_every, self.n_iterations_ + n_steps
-            record = {"iteration": self.n_iterations_, "seconds": seconds, **losses, **self._evaluate(requests)}
-            self.history_.append(record)
-            log.info("iteration %d: %.3f of the rows are comparable", self.n_iterations_, record["ratio"]["together"])
-            is_due = self.n_iterations_ == n_all or self._is_enough()
-            is_due |= self.n_iterations_ // self.checkpoint_every > n_saved
-            if self.checkpoint is not None and is_whole and is_due:
-                save_checkpoint(self, training, run)
-            tell(self.progress, record)
-            yield record
-
-    def _is_enough(self) -> bool:
-        if self.stop_at_ratio is None or not self.history_:
-            return False
-        return bool(self.history_[-1]["ratio"]["together"] >= self.stop_at_ratio)
+    def _train(self, training: Training, requests: Requests, n_all: int) -> None:
+        """Take all steps, with a record of the history every few."""
+        self.history_, self.n_iterations_ = [], 0
+        with follow(f"Fitting {type(self).__name__}", n_all, self.progress) as show:
+            while self.n_iterations_ < n_all:
+                begun = perf_counter()
+                n_steps = min(self.evaluate_every, n_all - self.n_iterations_)
+                with fixed_threads(self.device_, self._n_products):
+                    losses = training.run(self.n_iterations_, n_steps)
+                seconds = perf_counter() - begun
+                self.n_iterations_ += n_steps
+                if not np.isfinite(list(losses.values())).all():
+                    raise GenerationError(
+                        f"Training diverged before iteration {self.n_iterations_:,}: the losses are NaN or infinite. "
+                        f"Lower learning_rate (now {self.learning_rate:g})."
+                    )
+                record = {"iteration": self.n_iterations_, "seconds": seconds, **losses, **self._evaluate(requests)}
+                self.history_.append(record)
+                share = record["ratio"]["together"]
+                log.info("iteration %d: %.3f of the rows are comparable", self.n_iterations_, share)
+                tell(self.progress, record)
+                show(self.n_iterations_, f"{share:.0%} comparable")
 
     @property
     def _keeps_repeated(self) -> bool:
@@ -405,54 +322,3 @@ class AdversarialGenerator(BaseGenerator):
         made = self.schema_.snap(made)
         changes = float((made.discrete != sources.discrete).sum(axis=1).mean())
         return {"ratio": comparability_ratio(sources, made, self._rule), "discrete_changes": changes}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Checkpoint:
-    """The state of an earlier training."""
-
-    seed: int
-    n_iterations: int
-    history: list[dict[str, Any]]
-    state: dict[str, NDArray[Any]]
-
-
-def describe_run(generator: AdversarialGenerator, table: CodedTable) -> dict[str, Any]:
-    """Return as plain data what the weights depend on, except the seed."""
-    digest = hashlib.sha256(generator.schema_.checksum.encode())
-    for name in (*KINDS, "labels"):
-        array = getattr(table, name)
-        digest.update(f"{name} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array.T).data)
-    settings = {name: value for name, value in generator.get_params(deep=False).items() if name not in FREE}
-    return {"table": digest.hexdigest(), "rule": plain(generator._rule.to_dict()), "settings": plain(settings)}
-
-
-def save_checkpoint(generator: AdversarialGenerator, training: Training, run: Mapping[str, Any]) -> None:
-    """Write the state of training."""
-    assert generator.checkpoint is not None
-    state = {"seed": generator.seed_, "n_iterations": generator.n_iterations_, "history": generator.history_}
-    save_folder(generator.checkpoint, CHECKPOINT, {**run, **state}, training.state())
-
-
-def resume(generator: AdversarialGenerator, run: Mapping[str, Any]) -> Checkpoint | None:
-    """Read the state of training if there is a checkpoint; refuse one of another training."""
-    folder = generator.checkpoint
-    if folder is None or not Path(folder).exists():
-        return None
-    record, state = load_folder(folder, CHECKPOINT)
-    try:
-        saved = Checkpoint(record["seed"], record["n_iterations"], record["history"], state)
-        settings = record["settings"]
-        found = [name for name in ("table", "rule") if record[name] != run[name]]
-    except (KeyError, TypeError):
-        raise SavedFolderError(f"'{folder}' is not a complete checkpoint. Choose another folder.") from None
-    found += [name for name, value in run["settings"].items() if settings.get(name) != value]
-    if isinstance(generator.random_state, int | np.integer) and generator.random_state != saved.seed:
-        found.append("random_state")
-    if found:
-        raise GenerationError(
-            f"The checkpoint '{folder}' is of another training: {', '.join(found)} changed. "
-            "Train as before, or choose another folder."
-        )
-    return saved

@@ -1,4 +1,4 @@
-"""Adversarial training: the step, its optimizer, and the state to resume from."""
+"""Adversarial training: the step and its optimizer."""
 
 from __future__ import annotations
 

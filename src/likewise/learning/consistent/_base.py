@@ -323,15 +323,12 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
     def _encode(self, frame: Any, labels: Any) -> CodedTable:
         """Encode the rows by the roles; labels of outcomes are all the same."""
         opened = open_frame(frame).keeping()  # every column is read for the schema, and for its codes
-        schema = self._learn_schema(opened)
+        schema = learn_schema(self.roles, opened)
         if schema.roles.label in opened.names:
             raise SchemaError(
                 f"X contains its label, column '{schema.roles.label}': a model would learn from it. Drop it from X."
             )
         return schema.encode(opened, labels)
-
-    def _learn_schema(self, frame: Any) -> Schema:
-        return learn_schema(self.roles, frame)
 
     def _find_pairs(self, task: Task, table: CodedTable) -> tuple[Groups, Any, NDArray[np.intp], PairSettings]:
         """Find the pairs of rows; with a generator, an antidote is the partner of each row that has none."""

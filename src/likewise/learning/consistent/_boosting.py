@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from likewise.exceptions import ParameterError
 from likewise.learning._inner_estimator import encode_again, name_held_out
 from likewise.learning.consistent._pair_graph import Numbers
-from likewise.learning.consistent._pair_loss import FLATTEST, GapKind, Measured, PairLoss, measure_margins
+from likewise.learning.consistent._pair_loss import FLATTEST, GapKind, PairLoss, measure_margins
 
 LEAST_SHARE: Final = 1e-12  # of a label
 LOG_LOSSES: Final = (None, "binary:logistic", "multi:softprob", "multi:softmax", "binary", "multiclass", "softmax")
@@ -57,15 +57,10 @@ class Objective:
         slope, curvature = self._own(margins)
         slope, curvature = slope * self.weights[:, None], curvature * self.weights[:, None]
         rows = self._pairs.graph.rows
-        found = self._measure(margins[rows])
+        found = measure_margins(self._pairs, margins[rows] / self._unit, self._gap)
         slope[rows] += self._factor / self._unit * found.slope
         curvature[rows] += self._factor / self._unit**2 * found.curvature
         return slope.reshape(predicted.shape), curvature.reshape(predicted.shape)
-
-    def value(self, margins: Numbers) -> float:
-        """Return the loss that :meth:`__call__` is the slope of: a sum over rows."""
-        found = self._measure(margins[self._pairs.graph.rows])
-        return float((self.weights * self.losses(self._target, margins)).sum() + self._factor * found.value)
 
     def losses(self, target: Numbers, margins: Numbers) -> Numbers:
         """Return each row's own loss."""
@@ -82,9 +77,6 @@ class Objective:
         shares = np.bincount(self._target.astype(np.int64), self.weights, self.n_classes) / self.weights.sum()
         logs = np.log(np.maximum(shares, LEAST_SHARE))
         return np.array([logs[1] - logs[0]]) if self.n_classes == 2 else logs - logs.mean()
-
-    def _measure(self, margins: Numbers) -> Measured:
-        return measure_margins(self._pairs, margins / self._unit, self._gap)
 
     def _own(self, margins: Numbers) -> tuple[Numbers, Numbers]:
         if self.n_classes == 1:

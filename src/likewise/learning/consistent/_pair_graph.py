@@ -164,13 +164,6 @@ class PairGraph:
     draw_again: Callable[[np.random.Generator], PairGraph] | None  # where these are a sample
 
     @classmethod
-    def find(cls, table: CodedTable, settings: PairSettings, row_mass: Numbers, seed: int) -> PairGraph:
-        """Find the pairs of a table, grouped, or those among some of the people."""
-        found = find_groups(table, settings, seed)
-        found.refuse_none(settings.rule, table)
-        return cls.weigh(found, row_mass, settings)
-
-    @classmethod
     def weigh(cls, found: Groups, row_mass: Numbers, settings: PairSettings) -> PairGraph:
         """Weigh pairs of groups, given the sample weight of each row."""
         group_of, label, left, right = found.group_of, found.labels, found.left, found.right

@@ -159,7 +159,7 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
             given = self._ask(shown) if scores is None else scores
             margins, n_classes = _margins_of(given, len(open_frame(frame)))
             self.classes_ = np.asarray(getattr(getattr(self, "estimator_", None), "classes_", np.arange(n_classes)))
-            self.schema_ = self._learn_schema(frame)
+            self.schema_ = learn_schema(self.roles, frame)
             self._reference = self._encode(frame)
             found = smooth_among(self._reference, self._rule, margins, self.smoothing, self.memory_limit)
             self._reference_margins, self.n_reference_ = found.margins, len(margins)
@@ -189,7 +189,7 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
         given = np.asarray(self._ask(frame if is_frame(X) else array_of_table(frame)) if scores is None else scores)
         margins, _ = _margins_of(given, len(open_frame(frame)))
         if not is_known:
-            schema = self._learn_schema(frame)
+            schema = learn_schema(self.roles, frame)
             found = smooth_among(_encode(schema, frame), self._rule, margins, self.smoothing, self.memory_limit)
         else:
             found = self._smooth_known(self._encode(frame), margins, graph)
@@ -281,9 +281,6 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
             found = "is not given" if estimator is None else f"is a {type(estimator).__name__} without predict_proba"
             raise ParameterError(f"{found}, so there are no scores to smooth. Pass scores.", "estimator")
         return estimator.predict_proba(shown)
-
-    def _learn_schema(self, frame: Any) -> Schema:
-        return learn_schema(self.roles, frame)
 
     def _encode(self, frame: Any) -> CodedTable:
         return _encode(self.schema_, frame)
