@@ -19,7 +19,6 @@ from likewise.baselines._attacks import (
     LogitGain,
     LossGain,
     PricedAttacks,
-    ShareGain,
     Steps,
     SubspaceMetric,
     Tracker,
@@ -74,7 +73,7 @@ def test_only_moves_outside_the_subspace_count(seed: int, rank: int) -> None:
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("make", [LossGain, LogitGain, ShareGain])
+@pytest.mark.parametrize("make", [LossGain, LogitGain])
 def test_written_out_slopes_are_gradients(make: Callable[[torch.Tensor], Gain], n_outputs: int) -> None:
     network, (inputs, labels) = make_network(n_outputs), people(n_classes=max(n_outputs, 2))
     gain = make(labels if make is LossGain else network(inputs + 0.3).detach())
@@ -95,13 +94,6 @@ def test_a_plain_stack_has_the_slopes_that_any_network_has(hidden: tuple[int, ..
         hook = hooked.register_forward_hook(lambda *_, w=width: torch.zeros(len(inputs), w, dtype=torch.float64))
         assert not slopes_at(stack, inputs, gain).any()  # the outputs no longer depend on the inputs
         hook.remove()
-
-
-def test_distance_of_probabilities_is_the_squared_gap() -> None:
-    network, (inputs, _) = make_network(), people()
-    before, after = network(inputs), network(inputs + 1)
-    gap = torch.sigmoid(after) - torch.sigmoid(before)
-    assert torch.allclose(ShareGain(before).of(after), gap[:, 0].square())
 
 
 def test_steps_are_those_of_adam() -> None:

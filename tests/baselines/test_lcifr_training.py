@@ -38,7 +38,7 @@ def similar_rows(
         columns.append(SensitiveColumn(np.arange(start, start + size), np.eye(size, dtype=np.float32)))
         start += size
     moves = np.array([reach] * n_numbers + [0.0] * (sum(sizes) + n_fixed))
-    return SimilarRows(columns, moves, moves / 6, np.empty((0, 2), np.intp), CPU)
+    return SimilarRows(columns, moves, np.empty((0, 2), np.intp), CPU)
 
 
 def draw_rows(n: int, sizes: Sequence[int] = (3, 2), n_numbers: int = 2, n_fixed: int = 3) -> torch.Tensor:

@@ -32,7 +32,6 @@ VARIANTS: Final = ("two_stage", "single_stage")
 FULL_STEP: Final = {"two_stage": 1e-3, "single_stage": 0.05}
 LAMBDA_START: Final = {"two_stage": 2.0, "single_stage": 1.0}
 SINGLE_STAGE_EPSILON, EPSILON_EACH = 0.1, 1e-5  # the latter per direction that counts
-OUTPUT_DISTANCES: Final = ("logits", "probabilities")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -263,7 +262,8 @@ class SenSeIClassifier(AttackedClassifier):
 
     Each batch is moved to where its outputs are farthest from the original ones; moves inside the sensitive subspace
     are free, others are penalized (see :class:`SensitiveSubspace`). The loss is that of the rows themselves, plus rho
-    times the mean squared distance of the outputs.
+    times the mean squared distance of the outputs. Two classes have one logit, whose distances are twice those of a
+    network with two.
 
     A large rho pulls all scores together: gaps shrink because the model predicts less. Check score_spread in
     ``history_``, and a measure of model performance.
@@ -284,9 +284,6 @@ class SenSeIClassifier(AttackedClassifier):
         Initial weight of the input distance; it adapts during training.
     start_noise : float, optional
         Largest initial move of every input. By default the start is at distance epsilon; 0.1 in the inFairness library.
-    output_distance : {"logits", "probabilities"}
-        Two classes have one logit, whose distances are twice those of a network with two. Of probabilities, half the
-        squared distance is taken, which for two classes is the squared gap; it needs a larger rho.
     hidden, n_iterations, batch_size, optimizer, learning_rate, halve_every, weight_decay
         As in :class:`likewise.NetworkClassifier`.
     scaling, patience, validation_fraction, network, progress, device, random_state
@@ -319,7 +316,6 @@ class SenSeIClassifier(AttackedClassifier):
     n_steps: int = 10
     step: float = 0.1
     lambda_start: float = 1.0
-    output_distance: str = "logits"
 
     def _objective(self, network: Any, people: People) -> AttackedLoss:
         from likewise.baselines._attacks import InvarianceLoss, PricedAttacks, Steps, attack_in_one_stage
@@ -332,7 +328,7 @@ class SenSeIClassifier(AttackedClassifier):
             noise=noise,
         )
         attacks = PricedAttacks(network, attack, self._penalty(None, people.weights), (noise.generator,))
-        return InvarianceLoss(network, people, attacks, self.rho, self.output_distance)
+        return InvarianceLoss(network, people, attacks, self.rho)
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()
@@ -340,7 +336,6 @@ class SenSeIClassifier(AttackedClassifier):
         check_number("step", self.step, above=0.0)
         check_number("epsilon", self.epsilon, above=0.0)
         check_count("n_steps", self.n_steps, or_none=False, least=1)
-        check_choice("output_distance", self.output_distance, OUTPUT_DISTANCES)
 
     def _reach_advice(self, verb: str) -> str:
         return f"{verb} step ({self.step:g}) or n_steps ({self.n_steps})"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from likewise.baselines._subspace import LEAST, MOST, Penalty
-from likewise.nets._internal import Objective, People, is_plain, loss_of, shares_of
+from likewise.nets._internal import Objective, People, is_plain, loss_of
 
 FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # Adam's usual constants
 FEWEST_BATCHES: Final = 20  # a shorter epoch is judged together with the next; on small data it may be one batch
@@ -51,26 +51,8 @@ class LogitGain:
         return 2 * (outputs - self._before)
 
 
-class ShareGain:
-    """Half the squared distance to the original probabilities over all classes; for two, the squared gap."""
-
-    def __init__(self, before: torch.Tensor) -> None:
-        self._before = shares_of(before)
-
-    def of(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Return half the squared distance of each row."""
-        return (shares_of(outputs) - self._before).square().sum(dim=1) / 2
-
-    def slope(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Return the difference, propagated through the probabilities."""
-        shares = shares_of(outputs)
-        apart = shares - self._before
-        back = shares * (apart - (shares * apart).sum(dim=1, keepdim=True))
-        return back[:, 1:] if outputs.shape[1] == 1 else back
-
-
 # what an attack maximizes, per row, as a function of the outputs; slopes in closed form are faster than autograd
-Gain = LossGain | LogitGain | ShareGain
+Gain = LossGain | LogitGain
 
 
 class SubspaceMetric:
@@ -355,26 +337,21 @@ class AttackedLoss(Objective):
         return self.attacks.report()
 
 
-GAINS: Final[dict[str, Callable[[torch.Tensor], Gain]]] = {"logits": LogitGain, "probabilities": ShareGain}
-
-
 class InvarianceLoss(AttackedLoss):
     """The log loss of the rows plus rho times the distance of their outputs under attack (SenSeI).
 
     Attacks must not start at the rows themselves: there, the gradient of the distance is 0.
     """
 
-    def __init__(
-        self, network: nn.Module, people: People, attacks: PricedAttacks, rho: float, output_distance: str = "logits"
-    ) -> None:
+    def __init__(self, network: nn.Module, people: People, attacks: PricedAttacks, rho: float) -> None:
         super().__init__(network, people, attacks)
-        self._rho, self._gain = rho, GAINS[output_distance]
+        self._rho = rho
         self._tracker = Tracker(people.device, ("output_distance",))
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Attack a batch, and return its mean loss; gradients go through both outputs."""
         inputs, labels, weights = self._people.batch(rows)
-        points = self.attacks.move(inputs, weights, lambda: self._gain(self._network(inputs)))  # once, for all steps
+        points = self.attacks.move(inputs, weights, lambda: LogitGain(self._network(inputs)))  # once, for all steps
         outputs = self._network(inputs)
         loss = (weights * loss_of(outputs, labels)).mean()
         if not self._rho:  # exactly plain training
@@ -390,7 +367,7 @@ class InvarianceLoss(AttackedLoss):
     def _apart(self, inputs: torch.Tensor, outputs: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
         """Return distances of outputs in evaluation mode, as the attack does: dropout would add to them."""
         if is_plain(self._network):  # the same in training and evaluation
-            return self._gain(outputs).of(self._network(points))
+            return LogitGain(outputs).of(self._network(points))
         with attacking(self._network), torch.enable_grad():
             here, there = self._network(torch.cat([inputs, points])).chunk(2)
-        return self._gain(here).of(there)
+        return LogitGain(here).of(there)

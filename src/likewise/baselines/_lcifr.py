@@ -46,9 +46,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     rule : Comparability, optional
         Rule to take it from, and columns that must match; 0.025 without it.
     n_attack_steps : int
-        Steps within the box.
-    attack_step : float, optional
-        Size of these steps, as a share of the training range; a sixth of the allowed shift by default.
+        Steps within the box, each a sixth of the allowed shift.
     max_combinations : int
         If there are more combinations, this many are drawn for each batch.
     n_latent : int
@@ -101,7 +99,6 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     max_continuous_shift: float | Mapping[str, float] | Sequence[float] | None = None
     rule: Comparability | None = None
     n_attack_steps: int = 10
-    attack_step: float | None = None
     max_combinations: int = 64
     n_latent: int = 20
     n_consumer_iterations: int | None = None
@@ -175,9 +172,7 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         """Return a function that finds the worst similar row of each row."""
         from likewise.baselines._lcifr_training import attack_by_enumeration, learn_similar_rows
 
-        similar = learn_similar_rows(
-            people.frame, people.coding, self.roles_, self._rule(), self.attack_step, self.device_
-        )
+        similar = learn_similar_rows(people.frame, people.coding, self.roles_, self._rule(), self.device_)
         return partial(
             attack_by_enumeration,
             encoder,
@@ -214,8 +209,6 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         super()._refuse_odd_parameters()
         check_number("gamma", self.gamma, least=0.0)
         check_number("delta", self.delta, least=0.0)
-        if self.attack_step is not None:
-            check_number("attack_step", self.attack_step, above=0.0)
         check_count("n_consumer_iterations", self.n_consumer_iterations)
         check_count("n_attack_steps", self.n_attack_steps, or_none=False)
         for name in ("max_combinations", "n_latent"):

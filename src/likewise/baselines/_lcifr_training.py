@@ -42,14 +42,13 @@ class SimilarRows:
         self,
         sensitive: Sequence[SensitiveColumn],
         reach: NDArray[np.float64],
-        step: NDArray[np.float64],
         absences: NDArray[np.intp],
         device: torch.device,
     ) -> None:
         places = [column.places for column in sensitive] or [np.empty(0, np.intp)]
         self.places = torch.as_tensor(np.concatenate(places)).to(device)
         self.n_combinations = math.prod(len(column.choices) for column in sensitive)
-        self.step = torch.as_tensor(step, dtype=torch.float32).to(device)
+        self.step = torch.as_tensor(reach / STEPS_ACROSS, dtype=torch.float32).to(device)
         self.has_box = bool((reach > 0).any())
         self._choices = [torch.as_tensor(column.choices).to(device) for column in sensitive]
         self._reach = torch.as_tensor(reach, dtype=torch.float32).to(device)
@@ -92,22 +91,20 @@ def learn_similar_rows(
     coding: InputCoding,
     roles: Roles,
     rule: Comparability,
-    attack_step: float | None,
     device: torch.device,
 ) -> SimilarRows:
     """Learn what similar rows may differ in; limits are shares of the training range."""
-    reach, step = np.zeros(len(coding.names)), np.zeros(len(coding.names))
+    reach = np.zeros(len(coding.names))
     absences = []
     empty = _empty_table(roles, roles.learn(frame).units if rule.limits else {})
     rule.check(empty)
     for name, limit in zip(roles.continuous, rule.continuous_limits(empty), strict=True):
         place, *missing = coding.positions(name)
         reach[place] = limit / coding.scale[place]
-        step[place] = reach[place] / STEPS_ACROSS if attack_step is None else attack_step / coding.scale[place]
         absences += [(place, one) for one in missing]
     groups, inputs = group_rows(frame, roles, coding), coding.encode(frame)
     sensitive = [_learn_choices(group, inputs, group.name in roles.bins) for group in groups]
-    return SimilarRows(sensitive, reach, step, np.array(absences, np.intp).reshape(-1, 2), device)
+    return SimilarRows(sensitive, reach, np.array(absences, np.intp).reshape(-1, 2), device)
 
 
 def _empty_table(roles: Roles, units: Mapping[str, Unit]) -> CodedTable:

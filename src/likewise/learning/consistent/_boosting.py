@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -112,10 +111,9 @@ class XGBoost:
 
     def fit(self, estimator: Any, X: Any, target: NDArray[Any], objective: Objective, given: Mapping[str, Any]) -> None:
         """Fit trees from the score that XGBoost itself would start with."""
-        own = {name: getattr(estimator, name) for name in ("objective", "base_score", "callbacks")}
+        own = {name: getattr(estimator, name) for name in ("objective", "base_score")}
         start = own["base_score"] if own["base_score"] is not None else _base_score(objective)
-        rounds = [*(own["callbacks"] or []), _rounds_of(objective)]
-        estimator.set_params(objective=objective, base_score=start, callbacks=rounds)
+        estimator.set_params(objective=objective, base_score=start)
         try:
             estimator.fit(X, target, **given)
         finally:
@@ -126,32 +124,6 @@ class XGBoost:
     def margins(self, estimator: Any, around: list[Any], X: Any) -> Numbers | None:
         """Return nothing: the estimator returns probabilities itself."""
         return None
-
-
-def _rounds_of(objective: Objective) -> Any:
-    """Return a callback by which the rounds of XGBoost ask the objective themselves.
-
-    Called by XGBoost, an objective is given copies of all labels and weights in every round: on a small table, that
-    takes longer than the pairs do. A version of XGBoost that went another way would still call it, only slower.
-    """
-    from xgboost.callback import TrainingCallback
-
-    class Rounds(TrainingCallback):
-        def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            model.update = partial(boost, model)
-            return False
-
-        def after_training(self, model: Any) -> Any:
-            vars(model).pop("update", None)  # of a round that another callback stopped
-            return model
-
-    def boost(model: Any, rows: Any, iteration: int, fobj: Any = None) -> None:
-        del model.update  # whatever else sees the model finds it as it is
-        margins = model.predict(rows, output_margin=True, training=True, validate_features=False)
-        slope, curvature = objective(None, margins)
-        model.boost(rows, iteration=iteration, grad=slope, hess=curvature)
-
-    return Rounds()
 
 
 def _base_score(objective: Objective) -> Any:
