@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -137,15 +137,6 @@ class Training:
                     self._graph.replay()
             return dict(zip(LOSSES, (self._sums / n_steps).tolist(), strict=True))
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return copies of all numbers that training changes."""
-        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._tensors()}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore a state in place."""
-        for name, tensor in self._tensors():
-            tensor.detach().copy_(torch.from_numpy(state[name].copy()).reshape(tensor.shape))
-
     def _draw_batch(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return sources, their partners, and the partners' sensitive values."""
         drawn = torch.randint(self._pairs.shape[1], (self._n,), device=self.device)
@@ -204,20 +195,19 @@ class Training:
         same = (source[:, : self._n_made] * real)[:, self._n_values :].mean(dim=0).cpu().double().numpy()
         return [float(share) for share in np.bincount(segments, same)]
 
-    def _tensors(self) -> Iterator[tuple[str, Tensor]]:
-        parts = {"generator": (self.generator, self._generator_adam), "critic": (self.critic, self._critic_adam)}
-        for title, (network, optimizer) in parts.items():
-            for name, tensor in network.state_dict(keep_vars=True).items():
-                yield f"{title}.{name}", tensor
-            for name in ("mean", "square", "n_steps"):
-                yield f"{title}_adam.{name}", getattr(optimizer, name)
+    def _tensors(self) -> list[Tensor]:
+        """Return all numbers that training changes."""
+        tensors = [*self.generator.state_dict().values(), *self.critic.state_dict().values()]
+        for adam in (self._generator_adam, self._critic_adam):
+            tensors += [adam.mean, adam.square, adam.n_steps]
+        return tensors
 
     def _capture(self) -> Any:
         """Record a step as a CUDA graph, or return None where that is impossible; the state is unchanged."""
         wanted = self.settings.compile_step
         if self.device.type != "cuda" or wanted is False:
             return None
-        before = self.state()
+        before = [tensor.clone() for tensor in self._tensors()]
         graph: Any = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.device(self.device), seeded(draw_seed(self._seed, "warm"), self.device):
@@ -234,7 +224,8 @@ class Training:
                 raise
             log.warning("the training step runs without a CUDA graph: %s", error)
             graph = None
-        self.restore(before)
+        for tensor, kept in zip(self._tensors(), before, strict=True):
+            tensor.copy_(kept)
         return graph
 
 
