@@ -3,10 +3,7 @@
 from likewise.generation._antidotes import (
     Antidotes,
     comparability_ratio,
-    copied_share,
-    detectability,
     keep_comparable,
-    learning_efficacy,
 )
 from likewise.generation._generator import load_generator, scale_ratio
 from likewise.generation._gibbs import GibbsGenerator
@@ -20,12 +17,9 @@ __all__ = [
     "GibbsGenerator",
     "UniformGenerator",
     "comparability_ratio",
-    "copied_share",
-    "detectability",
     "generate_parts",
     "iter_antidotes",
     "keep_comparable",
-    "learning_efficacy",
     "load_generator",
     "scale_ratio",
 ]
