@@ -255,7 +255,6 @@ def test_attacks_that_gain_nothing_are_told_of(applicants: Any) -> None:
         ({"epsilon": 0.0}, "epsilon is 0.0"),
         ({"lambda_start": 2_000}, "lambda_start is 2000"),
         ({"start_noise": 0}, "start_noise is 0"),
-        ({"subspace_method": "svd"}, "subspace_method is 'svd'"),
         ({"n_subspace_steps": 0, "n_full_steps": 0}, "there is no attack"),
         ({"variant": "single_stage", "n_full_steps": 0}, "there is no attack"),
     ],
