@@ -114,7 +114,6 @@ def test_the_same_seed_gives_the_same_network(applicants: Any) -> None:
     assert np.array_equal(first, second)
 
 
-@pytest.mark.long(2)
 def test_more_classes_than_two(applicants: Any) -> None:
     frame, _ = applicants
     y = np.digitize(frame["skill"] + 0.3 * (frame["sex"] == "m"), [0.4, 0.8])
