@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise import CodedTable, Dataset
 from likewise.baselines import SenSeIClassifier
-from likewise.schema._internal import MISSING_VALUE
 from paper._cells import Spec
 from paper._methods import Generators, make_antidotes, shorten
 
 Numbers = dict[str, Any]
+
+MISSING: Final = -1e9  # how a coded table writes a missing number that is kept apart
 
 
 def measure_efficacy(spec: Spec, data: Dataset, generators: Generators, device: str) -> Numbers:
@@ -52,7 +53,7 @@ def learning_efficacy(train: CodedTable, test: CodedTable) -> Numbers:
 
 def _columns(table: CodedTable) -> NDArray[np.float64]:
     """Return codes, then numbers, then whether numbers are missing, as one array."""
-    gone = table.continuous == MISSING_VALUE
+    gone = table.continuous == MISSING
     codes = (table.sensitive, table.discrete, table.ordinal, table.matched)
     return np.column_stack([*codes, np.where(gone, 0.0, table.continuous), gone]).astype(np.float64)
 
