@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from likewise import Comparability, Roles, load_dataset  # noqa: E402  # after torch, without which there is nothing to test
 from likewise.exceptions import GenerationError, SavedFolderError  # noqa: E402
 from likewise.generation._gibbs import GibbsGenerator  # noqa: E402
-from likewise.nets._internal import load_folder, save_folder  # noqa: E402
+from likewise.nets._storage import load_folder, save_folder  # noqa: E402
 
 ROLES = Roles(sensitive="status", discrete=["home", "town", "job"], continuous=["age", "gain"], label="rich")
 RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.1)

@@ -16,7 +16,7 @@ from tests.sizes import sized
 from likewise import Roles, generation
 from likewise.exceptions import GenerationError, LikewiseError, SavedFolderError
 from likewise.generation._internal import BaseGenerator
-from likewise.nets._internal import load_folder, save_folder
+from likewise.nets._storage import load_folder, save_folder
 
 if TYPE_CHECKING:
     from tests.generation.conftest import Check, Make

@@ -26,7 +26,7 @@ from likewise import (
 )
 from likewise.baselines import LCIFRClassifier, ProjectSensitive, SenSRClassifier
 from likewise.exceptions import LikewiseError, LikewiseWarning, SavedFolderError
-from likewise.nets._internal import load_folder, save_folder
+from likewise.nets._storage import load_folder, save_folder
 
 Forge = Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]
 RANDOM = np.random.default_rng(0)

@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from likewise import NetworkClassifier, UniformGenerator, load_dataset
 from likewise.exceptions import GenerationError, SavedFolderError
 from likewise.learning import AugmentedClassifier
-from likewise.nets._internal import load_folder, save_folder
+from likewise.nets._storage import load_folder, save_folder
 
 DATA = load_dataset("planted")
 PEOPLE, LABELS = DATA.train.X.head(300), DATA.train.y.head(300)

@@ -31,7 +31,7 @@ from likewise import (
     load_dataset,
 )
 from likewise.exceptions import LikewiseError, SavedFolderError
-from likewise.nets._internal import load_folder, save_folder
+from likewise.nets._storage import load_folder, save_folder
 
 DATA = load_dataset("planted")
 PEOPLE, LABELS = DATA.train.X.head(400), DATA.train.y.to_numpy()[:400]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.sizes import sized
 
 from likewise.exceptions import SavedFolderError
-from likewise.nets._internal import load_folder, save_folder
+from likewise.nets._storage import load_folder, save_folder
 
 pytest.importorskip("safetensors")
 KIND = "thing 1"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from likewise.nets._classifier import BaseNetworkClassifier
 from likewise.nets._device import choose_device, fixed_threads, seeded
 from likewise.nets._inputs import InputCoding, Inputs, guess_roles
-from likewise.nets._storage import Description, SavedInFolder, load_folder, read_kind, save_folder, subclasses
+from likewise.nets._storage import Description, SavedInFolder, read_kind, subclasses
 
 if TYPE_CHECKING:
     from likewise.nets._network import (
