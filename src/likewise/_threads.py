@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache, partial
-from queue import SimpleQueue
-from threading import Condition, Event, Lock, Thread, local
+from threading import local
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from likewise._memory import n_cores
 
 Name = TypeVar("Name", bound=Hashable)
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 FEWEST_ROWS: Final = 1 << 16  # in a part: fewer are done before another thread has started
 LIGHTER: Final = 4  # as many times as many, where a row is hardly more work than copying it
 _BESIDE = local()  # how many others do as much as this thread, if any
@@ -33,177 +33,102 @@ def share_work(work: Callable[[int], None], parts: Iterable[int], *, n_threads: 
 
     The thread that asks works, too. So a part may share work of its own: where no other thread is free, nobody waits.
     """
-    parts = [*parts]
-    n_threads = 1 if len(parts) <= 1 else min(n_cores() if n_threads is None else n_threads, len(parts))
-    if n_threads <= 1:
-        for part in parts:
-            work(part)
-        return
-    shared = _Shared(work, parts)
+    waiting = deque(partial(work, part) for part in parts)  # emptied at the end: a helper that comes late holds nothing
+
+    def take_parts() -> None:
+        try:
+            while waiting:
+                try:
+                    do = waiting.popleft()
+                except IndexError:  # another thread has just taken the last
+                    return
+                do()
+        except BaseException:
+            waiting.clear()
+            raise
+
+    n_threads = min(n_cores() if n_threads is None else n_threads, len(waiting))
+    asked = [_submit(take_parts) for _ in range(n_threads - 1)]
     try:
-        asked, n_helpers = _helpers(n_cores())
-        for _ in range(min(n_threads - 1, n_helpers)):
-            asked.put(shared.help)
-        shared.take_parts()
+        take_parts()
     finally:
-        shared.end()
-    shared.raise_error()
+        waiting.clear()
+        asked = [helper for helper in asked if not helper.cancel()]
+        wait(asked)
+    while asked:
+        asked.pop().result()  # popped: an error would hold the list that holds it
 
 
-class _Shared:
-    """Parts of some work that any thread may take.
-
-    Written out instead of futures: most work is done in a millisecond, and as many futures as there are cores take half
-    as long to make. Who asks waits for those who are at work, not for those who have not come yet.
-    """
-
-    def __init__(self, work: Callable[[int], None], parts: Iterable[int]) -> None:
-        self._work, self._waiting = work, deque(parts)
-        self._n_helping, self._is_free = 0, Condition(Lock())
-        self._error: BaseException | None = None
-
-    def take_parts(self) -> None:
-        """Do one part after the other until none is left."""
-        while self._waiting:
-            try:
-                part = self._waiting.popleft()
-            except IndexError:  # another thread has just taken the last
-                return
-            try:
-                self._work(part)
-            except BaseException:
-                self._waiting.clear()
-                raise
-
-    def help(self) -> None:
-        """Take parts on another thread, if there are any left."""
-        with self._is_free:
-            if not self._waiting:
-                return
-            self._n_helping += 1
-        try:
-            self.take_parts()
-        except BaseException as error:
-            self._error = error
-        with self._is_free:
-            self._n_helping -= 1
-            self._is_free.notify()
-
-    def end(self) -> None:
-        """Call off what nobody has taken yet, and wait for those who are at work."""
-        self._waiting.clear()
-        with self._is_free:
-            while self._n_helping:
-                self._is_free.wait()
-        del self._work  # helpers that come too late would keep what it holds
-
-    def raise_error(self) -> None:
-        """Raise what a helper has raised, and keep none of it: it holds all that the failed part had."""
-        try:
-            if self._error is not None:
-                raise self._error
-        finally:
-            self._error = None
+def _submit(call: Callable[[], Result]) -> Future[Result]:
+    """Let another thread make a call; return a cancelled future where no thread can be started."""
+    try:
+        return _pool(n_cores()).submit(call)
+    except RuntimeError:  # no more are allowed, or Python ends: who asks does it
+        future = Future[Result]()
+        future.cancel()
+        return future
 
 
 @cache
-def _helpers(n_threads: int) -> tuple[SimpleQueue[Callable[[], None]], int]:
-    """Start threads that stay; return the queue that they take calls from, and how many could be started."""
-    asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
-    for number in range(n_threads):
-        try:
-            Thread(target=_help, args=(asked,), name=f"likewise-{number}", daemon=True).start()
-        except RuntimeError:  # no more are allowed: who asks does the rest
-            return asked, number
-    return asked, n_threads
-
-
-def _help(asked: SimpleQueue[Callable[[], None]]) -> None:
-    while True:
-        asked.get()()
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="likewise")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of the threads
 
 
-def share_calls(calls: Mapping[Name, Callable[[], Found]], *, n_threads: int | None = None) -> dict[Name, Found]:
+def share_calls(calls: Mapping[Name, Callable[[], Result]], *, n_threads: int | None = None) -> dict[Name, Result]:
     """Make independent calls, on all cores or on so many; return what each returned, in the same order."""
-    found: dict[Name, Found] = {}
+    results: dict[Name, Result] = {}
     names = list(calls)
 
     def call(place: int) -> None:
-        found[names[place]] = calls[names[place]]()
+        results[names[place]] = calls[names[place]]()
 
     share_work(call, range(len(names)), n_threads=n_threads)
-    return {name: found[name] for name in names}
+    return {name: results[name] for name in names}
 
 
-def make_ahead(make: Callable[[int], Found], parts: Iterable[int], n_ahead: int) -> Iterator[Found]:
+def make_ahead(make: Callable[[int], Result], parts: Iterable[int], n_ahead: int) -> Iterator[Result]:
     """Yield what is made of each part, in order; that of the next ``n_ahead`` is made while one is used.
 
     What no other thread has begun is made when it is asked for. Whoever stops asking waits for nobody.
     """
-    waiting, begun = deque(parts), deque[_Made[Found]]()
-    asked, n_helpers = _helpers(n_cores()) if n_ahead and len(waiting) > 1 else (None, 0)
+    waiting, begun = deque(parts), deque[_Ahead[Result]]()
     try:
         while waiting or begun:
             while waiting and len(begun) <= n_ahead:
-                begun.append(_Made(partial(make, waiting.popleft())))
-                if asked is not None and n_helpers:
-                    asked.put(begun[-1].make)
+                begun.append(_Ahead(partial(make, waiting.popleft()), is_ahead=n_ahead > 0))
             yield begun.popleft().take()
     finally:
-        for one in begun:
-            one.call_off()
+        for ahead in begun:
+            ahead.call_off()
 
 
-class _Made(Generic[Found]):
-    """What the first thread makes that comes to it."""
+class _Ahead(Generic[Result]):
+    """A call that another thread makes if it comes to it before the result is asked for."""
 
-    def __init__(self, make: Callable[[], Found]) -> None:
-        self._waiting, self._is_done = deque([make]), Event()
-        self._found: list[Found] = []
-        self._error: BaseException | None = None
+    def __init__(self, call: Callable[[], Result], *, is_ahead: bool) -> None:
+        self._call, self._future = call, _submit(call) if is_ahead else None
 
-    def make(self) -> None:
-        """Make it, unless another thread has begun to."""
-        try:
-            make = self._waiting.popleft()
-        except IndexError:
-            return
-        try:
-            self._found.append(make())
-        except BaseException as error:  # who asks raises it
-            self._error = error
-        self._is_done.set()
-
-    def take(self) -> Found:
-        """Return it once it is made, and keep nothing of it."""
-        self.make()
-        self._is_done.wait()
-        try:
-            if self._error is not None:
-                raise self._error
-        finally:
-            self._error = None
-        return self._found.pop()
+    def take(self) -> Result:
+        """Return the result, once, and keep nothing of it."""
+        future, self._future = self._future, None
+        return self._call() if future is None or future.cancel() else future.result()
 
     def call_off(self) -> None:
         """Do not begin with it any more."""
-        self._waiting.clear()
+        if self._future is not None:
+            self._future.cancel()
 
 
-def begin(call: Callable[[], Found], n_rows: int) -> Callable[[], Found]:
+def begin(call: Callable[[], Result], n_rows: int) -> Callable[[], Result]:
     """Let another core make a call about so many rows, if it pays off; return what gives its result, once.
 
     What no other thread has begun is made then.
     """
-    made, n_threads = _Made(call), threads_for(n_rows)
-    asked, n_helpers = _helpers(n_threads) if n_threads > 1 else (None, 0)
-    if asked is not None and n_helpers:
-        asked.put(made.make)
-    return made.take
+    return _Ahead(call, is_ahead=threads_for(n_rows) > 1).take
 
 
 @contextmanager
