@@ -42,6 +42,11 @@ def session(*lines: str, files: tuple[str, ...] = ()) -> Found:
     people.to_csv("people.csv", index=False)
     people.to_parquet("people.parquet", index=False)
     Path("policy.toml").write_text(POLICY)
+    Path("better.toml").write_text(
+        '[rule]\nno_better = ["income:higher"]\n[rule.limits]\nincome = 5000\nage = "10 %"\n'
+    )
+    Path("band.toml").write_text("[rule]\nscore_band = 0.2\n")
+    Path("all.toml").write_text('[rule]\nsensitive_differs = "all"\nmax_continuous_shift = 0.1\n')
     ran = {f"{number}": likewise(line) for number, line in enumerate(lines)}
     return {"ran": ran, "files": {name: Path(name) for name in files if Path(name).exists()}}
 
@@ -62,11 +67,11 @@ def audit_options() -> Found:
     return session(
         f"audit people.csv {COLUMNS} --json",
         f"audit people.parquet {COLUMNS} --quiet --weight weight --reference group=blue --approval-rate 0.4",
-        f"audit people.csv {COLUMNS} --limits 'income=5000,age=10 %' --no-better income:higher --resamples 0",
-        f"audit people.csv {COLUMNS} --max-pairs 50 --threshold 0.6 --worst 3",
-        f"audit people.csv {COLUMNS} --max-pairs 50 --when-too-many sample",
-        f"audit people.csv {COLUMNS} --name-people 0.1 --no-baseline",
-        f"audit people.csv {COLUMNS} --name-people 0.1 --score-band 0.2 --confidence 0.9 --seed 1",
+        f"audit people.csv {COLUMNS} --rule better.toml --resamples 0",
+        f"audit people.csv {COLUMNS} --max-pairs 50 --threshold 0.6",
+        f"audit people.csv {COLUMNS} --max-pairs 50",
+        f"audit people.csv {COLUMNS} --name-people 0.1",
+        f"audit people.csv {COLUMNS} --name-people 0.1 --rule band.toml",
         "audit people.csv --sensitive group --scores p --bins age=3 --must-match region --discrete purpose",
         "audit people.csv --label repaid --sensitive grup --scores p",
         "audit nowhere.csv --label repaid --sensitive group --scores p",
@@ -108,7 +113,7 @@ def pairs() -> Found:
         f"pairs people.csv {columns} --count --json",
         f"pairs people.csv {columns} --out pairs.csv",
         f"pairs people.csv {columns} --out pairs.parquet --limit 20",
-        f"pairs people.csv {columns} --out pairs --sensitive-differs all --max-continuous-shift 0.1",
+        f"pairs people.csv {columns} --out pairs --rule all.toml",
         f"pairs people.csv {columns} --sample 10",
         f"pairs people.csv {columns} --out folder",
         f"audit people.csv {COLUMNS} --pairs folder",
@@ -161,7 +166,7 @@ def write_sheet(path: str, rows: list[list[str]]) -> None:
 def review() -> Found:
     """Sheets written, filled in and merged."""
     found = session(
-        f"audit people.csv {COLUMNS} --worst 5 --out audit --quiet",
+        f"audit people.csv {COLUMNS} --out audit --quiet",
         "review sheet audit --out lee.csv",
         "review sheet audit --out sheet.xlsx",
     )

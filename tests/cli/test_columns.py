@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise.cli._columns import ColumnNames, ColumnValues, read_bins, read_number, read_order
+from likewise.cli._columns import ColumnNames, ColumnValues, read_bins, read_order
 from likewise.exceptions import SchemaError
 
 NAMES = ColumnNames(("race", "sex", "age", "last, first", "a=b"), "people.csv")
@@ -71,8 +71,3 @@ def test_an_order_lists_each_category_once() -> None:
     for text in ("S", "S<S", "S<<L", ""):
         with pytest.raises(SchemaError, match="gives no order"):
             read_order("--ordinal", "size", text)
-
-
-def test_a_number_that_is_none_is_named() -> None:
-    with pytest.raises(SchemaError, match="--max-continuous-shift is 'far'"):
-        read_number("--max-continuous-shift", "far")

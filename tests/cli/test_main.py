@@ -28,7 +28,7 @@ ASKED = ("--label", "hired", "--sensitive", "race")
 OPTIONS = (
     *("--label", "--sensitive", "--discrete", "--continuous", "--ordinal", "--must-match", "--ignore", "--row-id"),
     *("--bins", "--missing", "--encoding", "--delimiter", "--decimal", "--max-discrete-changes"),
-    *("--max-continuous-shift", "--max-ordinal-shift", "--sensitive-differs", "--limit", "--sample"),
+    *("--max-continuous-shift", "--limits", "--rule", "--limit", "--sample"),
     *("--seed", "--count", "--out", "--json", "--quiet"),
 )
 
@@ -37,7 +37,7 @@ def test_help_begins_with_an_audit_and_has_what_large_tables_need_in_one_place(r
     assert "Start with likewise audit --help" in run("--help").stdout
     _, large = run("audit", "--help").stdout.split("Large tables")
     panel = large.split("╭")[0]
-    for name in ("--memory-limit", "--max-pairs", "--when-too-many", "--pairs"):
+    for name in ("--memory-limit", "--max-pairs", "--pairs"):
         assert f"│ {name} " in panel
 
 
@@ -78,10 +78,10 @@ BAD_USE = {
     "unknown column": (("pairs", "{csv}", "--label", "hired", "--sensitive", "Race"), "Did you mean 'race'?"),
     "unknown row id": (("pairs", "{csv}", *ASKED, "--row-id", "nmae"), "Did you mean 'name'?"),
     "two roles": (("pairs", "{csv}", *ASKED, "--discrete", "race"), "two roles"),
-    "no number": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "far"), "not a number"),
+    "no number": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "far"), "valid number"),
     "no finite shift": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "nan"), "--max-continuous-shift"),
     "negative shift": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "-1"), "0 or more"),
-    "shift of a category": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", "job=1"), "is discrete"),
+    "limit of a category": (("pairs", "{csv}", *ASKED, "--limits", "job=1"), "is discrete"),
     "text as amounts": (("pairs", "{csv}", *ASKED, "--continuous", "job"), "'job'"),
     "unknown policy": (("pairs", "{csv}", *ASKED, "--missing", "guess"), "'median'"),
     "bins without column": (("pairs", "{csv}", *ASKED, "--bins", "4"), "COLUMN=VALUE"),
@@ -96,7 +96,7 @@ BAD_USE = {
     "no folder for out": (("pairs", "{csv}", *ASKED, "--out", "{folder}/no/x.csv"), "no folder"),
     "out to a folder": (("pairs", "{csv}", *ASKED, "--out", "{folder}/taken.csv"), "is a folder"),
     "out of unknown kind": (("pairs", "{csv}", *ASKED, "--out", "{folder}/x.json"), ".parquet or .csv"),
-    "empty shift": (("pairs", "{csv}", *ASKED, "--max-continuous-shift", ""), "--max-continuous-shift is ''"),
+    "empty shift": (("pairs", "{csv}", *ASKED, "--limits", ""), "--limits is ''"),
     "empty column": (("pairs", "{csv}", *ASKED, "--ignore", " "), "which is empty"),
     "empty delimiter": (("pairs", "{csv}", *ASKED, "--delimiter", ""), "--delimiter is ''"),
     "no letters": (("pairs", "{csv}", *ASKED, "--encoding", "undefined"), "not a text encoding"),
@@ -268,5 +268,6 @@ def test_messages_name_parameters_as_options() -> None:
     assert parameter("bins", {"age": 4}) == "bins={'age': 4}"
     with name_parameters(spell_option):
         assert parameter("random_state") == "--seed"
+        assert parameter("sensitive_differs", "any") == "sensitive_differs = 'any' in the file of --rule"
         assert parameter("task", "binary") == "--task binary"
         assert parameter("bins", {"age": 4}) == "--bins age=4"

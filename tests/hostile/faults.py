@@ -209,9 +209,10 @@ NO_CHOICE: Final = ("", " ", "maybe", "ANY!", "0", "any,all", "none ", "\u202e")
 NO_FILE: Final = ("", "nobody.toml", "{folder}", "{csv}x", "{parquet}", "x" * 300, "/dev/null/x", "{csv}/x")
 NO_MARK: Final = ("", "ab", "é", "\n", '"', "\u202e", "\\t\\t")
 OPTIONS: Final[dict[str, Sequence[str]]] = {
-    **dict.fromkeys(("--max-discrete-changes", "--resamples", "--seed", "--max-pairs", "--worst"), NO_COUNT),
-    **dict.fromkeys(("--threshold", "--approval-rate", "--confidence", "--gap-limit", "--scale"), NO_NUMBER),
-    **dict.fromkeys(("--max-continuous-shift", "--max-ordinal-shift"), (*NO_NUMBER, "nobody=0.1", "age=", "=1", "age")),
+    **dict.fromkeys(("--max-discrete-changes", "--resamples", "--max-pairs"), NO_COUNT),
+    **dict.fromkeys(("--threshold", "--approval-rate", "--gap-limit", "--scale"), NO_NUMBER),
+    "--max-continuous-shift": NO_NUMBER,
+    "--limits": ("", " ", "nobody=0.1", "age=", "=1", "age"),
     **dict.fromkeys(("--sensitive", "--discrete", "--continuous", "--must-match"), NO_COLUMN),
     "--scores": ("", " ", ",", "nobody", "p,nobody", "race", "hired", "age", "x" * 300),
     "--row-id": ("", " ", "nobody", "race", "hired", "p"),
@@ -219,8 +220,8 @@ OPTIONS: Final[dict[str, Sequence[str]]] = {
     "--ordinal": ("", "size", "size=", "=S<M", "size=S", "nobody=a<b", "race=red<blue", "size=S<S<M", "size<S"),
     "--bins": ("", "age", "age=", "age=0", "age=x", "race=3", "nobody=4", "age=5,4,3", "age=nan,"),
     "--missing": (*NO_CHOICE, "age=maybe", "nobody=median"),
-    **dict.fromkeys(("--sensitive-differs", "--task", "--when-too-many"), NO_CHOICE),
-    **dict.fromkeys(("--schema", "--policy", "--model"), NO_FILE),
+    "--task": NO_CHOICE,
+    **dict.fromkeys(("--rule", "--policy", "--model"), NO_FILE),
     "--pairs": ("", "nobody", "{csv}", "{folder}"),
     "--encoding": ("", " ", "undefined", "klingon", "utf-16", "utf-8\0", "base64", "x" * 300),
     "--delimiter": NO_MARK,
@@ -231,8 +232,6 @@ OPTIONS: Final[dict[str, Sequence[str]]] = {
 }
 HARMLESS: Final = {  # what may be meant so
     ("--sensitive", "race,,sex"),
-    ("--sensitive-differs", "none "),
-    ("--seed", "1" * 400),
 }
 
 

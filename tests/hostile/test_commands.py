@@ -82,12 +82,10 @@ REFUSED: dict[str, Callable[[Home], tuple[object, ...]]] = {
         home, "--model", home.model_skops, *FEATURES, "--positive", "ja", table=renamed(home)
     ),
     "outcomes in words": lambda home: audited(home, "--scores", "p", "--task", "regression"),
-    "a seed too large": lambda home: audited(home, "--scores", "p", "--seed", 2**64),
     "bins of nothing": lambda home: audited(home, "--scores", "p", "--bins", "age=nan,"),
     "no such device": lambda home: ("antidote", home.csv, *COLUMNS, "--quiet", "--device", "tpu"),
     "a record that is no text": lambda home: ("report", home.parquet),
     "a plan that is no text": lambda home: audited(home, "--scores", "p", "--plan", home.parquet),
-    "a schema that is no text": lambda home: ("audit", home.csv, *FAST, "--scores", "p", "--schema", home.parquet),
 }
 
 

@@ -151,7 +151,7 @@ def test_the_command_line_has_the_numbers_of_python(
     columns = ("--label", "y", "--sensitive", ",".join(planted.roles.sensitive), "--scores", "p")
     rule = planted.rule
     limits = ("--max-discrete-changes", rule.max_discrete_changes, "--max-continuous-shift", rule.max_continuous_shift)
-    asked = (*columns, *limits, "--resamples", HOW["n_resamples"], "--worst", HOW["n_worst"], "--json", "--quiet")
+    asked = (*columns, *limits, "--resamples", HOW["n_resamples"], "--json", "--quiet")
     outcome = run("audit", *FILES[kind](people, tmp_path), *asked)
     assert outcome.code == 0, outcome.stderr
     record = json.loads(outcome.stdout)

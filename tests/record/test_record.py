@@ -50,7 +50,7 @@ def test_files_and_command_are_kept_where_the_command_line_wrote_them(record: di
     record["data"] |= {"files": [{"file": "a.csv", "sha256": None}], "model": None}
     record["command"] = {
         **{"encoding": "utf-8", "delimiter": None, "decimal": ".", "label": "paid", "scores": ["p"], "features": []},
-        **{"positive": "yes", "threshold": 0.5, "scale": None, "memory_limit": None, "schema": None},
+        **{"positive": "yes", "threshold": 0.5, "scale": None, "memory_limit": None},
     }
     assert whole(record)["data"]["files"] == [{"file": "a.csv", "sha256": None}]
     assert whole(record)["data"]["model"] is None

@@ -215,8 +215,7 @@ def _too_little(needed: int, memory_limit: int | str, n_people: int) -> TooManyP
     """Say what an audit takes, of which the search that was refused has a part only."""
     return TooManyPairs(
         f"An audit of {count_of(n_people, 'row')} in memory takes {needed / 1e9:,.2g} GB or more, beyond the "
-        f"{bytes_allowed(memory_limit) / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')} or choose "
-        f"{parameter('when_too_many', 'sample')}.",
+        f"{bytes_allowed(memory_limit) / 1e9:,.2g} GB allowed. Raise {parameter('memory_limit')}.",
         needed,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from likewise._checks import suggest
 from likewise._format import line_up
@@ -53,15 +53,8 @@ class ColumnOptions:
         "One policy, or by column: age=median.",
     )
     max_discrete_changes: int = option(1, RULE, "N", "Number of discrete columns that may differ.", min=0)
-    max_continuous_shift: list[str] = option(
-        *(["0.025"], RULE, "SHARE"),
-        "Largest difference in a continuous column, as a share of its range. One number, or by column: age=0.05.",
-    )
-    max_ordinal_shift: list[str] = option(
-        ["1"], RULE, "RANKS", "Largest difference in an ordinal column, in ranks. One number, or by column."
-    )
-    sensitive_differs: Literal["any", "all", "none"] = option(
-        "any", RULE, "any|all|none", "Which sensitive columns must differ in a pair."
+    max_continuous_shift: float = option(
+        0.025, RULE, "SHARE", "Largest difference in a continuous column, as a share of its range."
     )
     limits: list[str] | None = option(
         *(None, RULE, "COLUMN=LIMIT"),
@@ -69,16 +62,11 @@ class ColumnOptions:
         "'rate=0.05 of range', 'amount=5 % of middle range' (1st to 99th percentile), 'applied=30 days', "
         "'size=1 rank'.",
     )
-    no_better: list[str] | None = option(
-        *(None, RULE, "COLUMNS"),
-        "The person with the better score must not be better in these: income:higher, dti:lower. Pairs in which they "
-        "are, an audit leaves out.",
-    )
-    score_band: float | None = option(
-        None, RULE, "B", "Audit only pairs of people whose scores are both within B of the threshold.", min=0
-    )
     rule_file: Path | None = option(
-        None, RULE, "FILE", "All of the rule from a TOML file, instead of the other options of it.", names="--rule"
+        *(None, RULE, "FILE"),
+        "All of the rule from a TOML file, instead of the other options of it: also shifts of ordinal columns, which "
+        "sensitive columns must differ, columns in which nobody may be better, and a band around the threshold.",
+        names="--rule",
     )
 
     def without(self, scores: Sequence[str], names: ColumnNames, named_by: str = "--scores") -> ColumnOptions:
@@ -111,7 +99,7 @@ class ColumnOptions:
             "bins": _read_bins(names.values("--bins", self.bins, commas=True)),
             "row_id": None if self.row_id is None else names.find("--row-id", self.row_id),
         }
-        if not sensitive and self.sensitive_differs != "none":
+        if not sensitive and (self.rule_file is None or self._read_rule(self.rule_file).sensitive_differs != "none"):
             raise RuleError(
                 "No sensitive column is named. Add --sensitive with one or more columns, such as --sensitive race,sex."
             )
@@ -134,36 +122,17 @@ class ColumnOptions:
         named = [*(self.continuous or []), *scores, *(text.partition("=")[0] for text in self.bins or [])]
         return {name.strip() for text in named for name in (text, *text.split(","))}
 
-    def rule(self, roles: Roles, frame: pa.Table, file: str) -> Comparability:
-        """Return the rule, with a limit for every column where some have their own."""
+    def rule(self, frame: pa.Table, file: str) -> Comparability:
+        """Return the rule."""
         if self.rule_file is not None:
             return self._read_rule(self.rule_file)
-        names, usual = ColumnNames(tuple(frame.column_names), file), Comparability()
-        in_units = names.values("--limits", self.limits, commas=True)
+        in_units = ColumnNames(tuple(frame.column_names), file).values("--limits", self.limits, commas=True)
         if in_units.for_all is not None:
             raise SchemaError(f"--limits is '{in_units.for_all}', which names no column. Write it as COLUMN=LIMIT.")
-
-        def limits(role: str, asked: list[str], default: Any) -> float | dict[str, float]:
-            name = f"--max-{role}-shift"
-            values = names.values(name, asked)
-            for_all: float = default if values.for_all is None else read_number(name, values.for_all)
-            if not values.by_column:
-                return for_all
-            for column in values.by_column:
-                if column not in roles.names(role):
-                    raise RuleError(f"{name} names column '{column}', which is {roles.role_of(column)} and not {role}.")
-            by_column = {column: read_number(name, text) for column, text in values.by_column.items()}
-            others = [column for column in roles.names(role) if column not in in_units.by_column]
-            return dict.fromkeys(others, for_all) | by_column
-
         return Comparability(
             max_discrete_changes=self.max_discrete_changes,
-            max_continuous_shift=limits("continuous", self.max_continuous_shift, usual.max_continuous_shift),
-            max_ordinal_shift=limits("ordinal", self.max_ordinal_shift, usual.max_ordinal_shift),
-            sensitive_differs=self.sensitive_differs,
+            max_continuous_shift=self.max_continuous_shift,
             limits=in_units.by_column,
-            score_band=self.score_band,
-            no_better=tuple(one.strip() for text in self.no_better or () for one in text.split(",") if one.strip()),
         )
 
     def _read_rule(self, file: Path) -> Comparability:
@@ -275,16 +244,6 @@ def _refuse_empty(option: str, text: str) -> None:
     """Refuse an empty value: a variable of the shell may not be set."""
     if not text.strip(" ,"):
         raise SchemaError(f"{option} is '{text}', which is empty. Give a value, or leave it out.")
-
-
-def read_number(option: str, text: str) -> float:
-    """Read a number of an option."""
-    try:
-        return float(text)
-    except ValueError:
-        raise SchemaError(
-            f"{option} is '{text}', which is not a number. Give one such as 0.05, or one by column: age=0.05."
-        ) from None
 
 
 def read_bins(option: str, column: str, text: str) -> int | tuple[float, ...]:

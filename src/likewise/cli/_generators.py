@@ -169,7 +169,7 @@ def get_generator(
         say_rule(console, generator.rule or Comparability(), generator.schema_)
         return generator
     roles = columns.roles(frame, file)
-    rule = columns.rule(roles, frame, file)
+    rule = columns.rule(frame, file)
     say(console, ROLES_HEADING, *describe_roles(roles))
     say_rule(console, rule, roles)
     if options.train_rows is not None and options.train_rows < frame.num_rows:
@@ -206,7 +206,7 @@ def refuse_none(n_made: int, n_raw: int, n_wanted: int) -> None:
     if not n_raw:
         raise GenerationError(
             "No row can be given other sensitive values that the generator knows and that the rule calls different. "
-            "Fit to people with more values, or use --sensitive-differs any."
+            "Fit to people with more values, or let any of the sensitive columns differ."
         )
     raise GenerationError(
         f"None of the {n_raw:,} generated rows is comparable to its source. Loosen the rule with "

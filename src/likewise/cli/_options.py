@@ -25,9 +25,10 @@ PLAN: Final = "Plan"
 
 REQUIRED: Final = MISSING
 OPTION_NAMES: Final = {
-    **{"n_resamples": "--resamples", "n_worst": "--worst", "random_state": "--seed"},
+    **{"n_resamples": "--resamples", "random_state": "--seed"},
     **{"ignored": "--ignore", "y": "--label", "sample_weight": "--weight"},
 }
+OF_RULE_FILE: Final = ("max_ordinal_shift", "sensitive_differs", "no_better", "score_band")  # and of no option
 
 Command = Callable[..., int | None]
 
@@ -39,6 +40,8 @@ def option_name(parameter: str) -> str:
 
 def spell_option(parameter: str, value: Any) -> str:
     """Write a parameter and its value as an option: ``--task binary``, ``--bins age=4``."""
+    if parameter in OF_RULE_FILE:
+        return f"{parameter if value is None else f'{parameter} = {value!r}'} in the file of --rule"
     if isinstance(value, Mapping):
         value = ",".join(f"{column}={one}" for column, one in value.items())
     return option_name(parameter) if value is None else f"{option_name(parameter)} {value}"

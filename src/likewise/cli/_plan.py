@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -17,12 +16,12 @@ from likewise.cli import _options as shared
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, working
 from likewise.cli._models import ModelFile, ScoreColumns, load_model
-from likewise.cli._options import COLUMNS, LARGE, MEASURES, OUTPUT, PLAN, RULE, SCORES, default_of, option, panel_of
+from likewise.cli._options import COLUMNS, LARGE, MEASURES, PLAN, RULE, SCORES, option, panel_of
 from likewise.comparable import Comparability
 from likewise.exceptions import SchemaError, ScoreError, ScoresCollapsed
 from likewise.record import AuditRecord
 from likewise.record._internal import CommandRecord, DataFile, SealedPlan
-from likewise.schema import Roles, Schema
+from likewise.schema import Roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,11 +48,6 @@ class ScoreOptions:
         "identifier.",
     )
     trust: list[str] | None = shared.TRUST()
-    schema: Path | None = option(
-        *(None, COLUMNS, "FILE"),
-        "Schema fitted to the training rows (saved in Python with Schema.save): roles, and the ranges that shifts "
-        "are shares of.",
-    )
     task: TaskName = option("auto", MEASURES, "TASK", "binary, multiclass or regression; auto decides by the label.")
     positive: str | None = option(
         *(None, MEASURES, "VALUE"),
@@ -107,11 +101,6 @@ class ScoreOptions:
         """The columns that hold numbers: scores and weights."""
         return [*(self.scores or []), *([] if self.sample_weight is None else [self.sample_weight])]
 
-    def schema_numbers(self) -> set[str]:
-        """The columns that are numbers in the schema of the training rows."""
-        columns = () if self.schema is None else Schema.load(str(self.schema)).columns
-        return {one.name for one in columns if one.dtype.family == "numbers"}
-
     def load_model(self) -> ModelFile | None:
         """Load the model, where there is one."""
         return None if self.model is None else load_model(self.model, self.trust or [])
@@ -126,32 +115,14 @@ class ScoreOptions:
 class AuditOptions(ScoreOptions):
     """What is measured, and of how many pairs."""
 
-    no_baseline: bool = option(False, MEASURES, "", "Leave out the same-group pairs (baseline).")
     n_resamples: int = option(1000, MEASURES, "N", "Bootstrap resamples; 0 for no confidence intervals.", min=0)
-    confidence: float = option(0.95, MEASURES, "C", "Confidence level of the two-sided intervals.")
-    seed: int = option(0, MEASURES, "S", "Random seed.", min=0)
-    max_pairs: int = option(5_000_000, LARGE, "N", "Number of pairs to keep; see --when-too-many.", min=1)
-    when_too_many: Literal["stream", "sample"] = option(
-        *("stream", LARGE, "HOW"),
-        "With more pairs than that: stream measures all of them and keeps a sample for the intervals; sample "
-        "measures only the sample, without counting the others.",
-    )
+    max_pairs: int = option(5_000_000, LARGE, "N", "Number of pairs to keep for the intervals.", min=1)
     pairs: Path | None = option(
         *(None, LARGE, "FOLDER"),
         "Folder that likewise pairs --out wrote for these people and this rule (with the same --scores), to save "
         "the search.",
     )
     memory_limit: str | None = option(None, LARGE, "SIZE", "Memory beside the table, such as '2 GB'.")
-    n_worst: int = option(100, OUTPUT, "N", "Number of pairs with the largest gaps to keep.", min=0)
-
-    @property
-    def baseline(self) -> bool:
-        """Whether same-group pairs are measured too."""
-        return not self.no_baseline
-
-    def search(self) -> dict[str, Any]:
-        """How pairs are searched for."""
-        return {"memory_limit": self.memory_limit, "pairs": self.pairs}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +146,6 @@ class AuditPlan:
     """What to audit and how."""
 
     roles: Roles
-    schema: Schema | None
     rule: Comparability
     label: str | None
     scores: list[str]
@@ -201,8 +171,7 @@ class AuditPlan:
         """Return what it takes to repeat the audit beyond what its record has already."""
         named = {"label": self.label, "scores": self.scores, "features": self.features}
         decided = {name: getattr(self.settings, name) for name in ("positive", "threshold", "scale")}
-        schema = None if self.schema is None else json.loads(self.schema.to_json())
-        how = {"memory_limit": self.memory_limit, "schema": schema, "text": dict(self.text)}
+        how = {"memory_limit": self.memory_limit, "text": dict(self.text)}
         return {**named, **decided, **how}
 
     @classmethod
@@ -211,7 +180,6 @@ class AuditPlan:
         settings = {name: value for name, value in asdict(record.settings).items() if value is not None}
         return cls(
             roles=Roles.from_dict(record.roles),
-            schema=None if command.schema is None else Schema.from_json(json.dumps(command.schema)),
             rule=Comparability.from_dict(record.rule),
             label=command.label,
             scores=list(command.scores),
@@ -225,8 +193,7 @@ class AuditPlan:
 
     def labels(self, frame: pa.Table) -> Any:
         """The column of labels, or None where the roles name it."""
-        roles = self.roles if self.schema is None else self.schema.roles
-        return None if self.label is None or roles.label == self.label else frame.column(self.label)
+        return None if self.label is None or self.roles.label == self.label else frame.column(self.label)
 
     def scores_of(self, frame: pa.Table, model: ModelFile | None) -> Any:
         """The scores of a table, as ``audit`` takes them."""
@@ -248,7 +215,7 @@ class AuditPlan:
             frame,
             self.labels(frame),
             self.settings,
-            roles=self.schema or self.roles,
+            roles=self.roles,
             rule=self.rule,
             pairs=self.pairs,
             memory_limit=self.memory_limit,
@@ -293,18 +260,11 @@ def make_plan(
     scores = list(names.find_all("--scores", asked.scores))
     label = None if columns.label is None else names.find("--label", columns.label)
     settings = _type_labels(asked, frame, label, scores, names)
-    schema = None if asked.schema is None else _load_schema(columns, asked, label)
-    if schema is None:
-        apart = columns.without(scores, names).without(settings.weight_columns, names, "--weight")
-        roles = apart.without_ignored(unread or ()).roles(frame, file)
-    else:
-        label = schema.roles.label if label is None and schema.roles.label in names.known else label
-        ignored = tuple(name for name in schema.roles.ignored if name != label)
-        roles = replace(schema.roles, label=label, ignored=ignored)
+    apart = columns.without(scores, names).without(settings.weight_columns, names, "--weight")
+    roles = apart.without_ignored(unread or ()).roles(frame, file)
     plan = AuditPlan(
         roles=roles,
-        schema=schema,
-        rule=columns.rule(roles, frame, file),
+        rule=columns.rule(frame, file),
         label=label,
         scores=scores,
         features=list(names.find_all("--features", asked.features)),
@@ -345,16 +305,13 @@ def follow_plan(
     )
     asked_now = _type_labels(asked, frame, plan.label, scores, names)
     changed = {one.name: getattr(asked_now, one.name) for one in fields(AuditSettings) if one.name in given}
-    changed |= {"baseline": asked_now.baseline} if "no_baseline" in given else {}
     plan = replace(plan, settings=_replace_settings(plan.settings, changed))
-    if "schema" in given or any(panels.get(name) == COLUMNS for name in given):
-        label = None if columns.label is None else names.find("--label", columns.label)
-        schema = None if asked.schema is None else _load_schema(columns, asked, label)
+    if any(panels.get(name) == COLUMNS for name in given):
         apart = columns.without(scores, names).without(plan.settings.weight_columns, names, "--weight")
-        roles = apart.roles(frame, file) if schema is None else schema.roles
-        plan = replace(plan, roles=roles, schema=schema, label=label or roles.label)
+        roles = apart.roles(frame, file)
+        plan = replace(plan, roles=roles, label=roles.label)
     if any(panels.get(name) == RULE for name in given):
-        plan = replace(plan, rule=columns.rule(plan.roles, frame, file))
+        plan = replace(plan, rule=columns.rule(frame, file))
     return plan
 
 
@@ -364,24 +321,6 @@ def _replace_settings(settings: AuditSettings, changed: dict[str, Any]) -> Audit
         if changed.get(one) is not None and other not in changed:
             changed = {**changed, other: None}
     return replace(settings, **changed)
-
-
-def _load_schema(columns: ColumnOptions, asked: ScoreOptions, label: str | None) -> Schema:
-    schema = Schema.load(str(asked.schema))
-    for one in fields(columns):
-        is_of_schema = panel_of(one) == COLUMNS and one.name != "label"
-        if is_of_schema and getattr(columns, one.name) != default_of(one):
-            raise typer.BadParameter(
-                "the schema has the roles of the columns; leave one out.",
-                param_hint=f"--schema and --{one.name.replace('_', '-')}",
-            )
-    if label is not None and schema.roles.label not in (None, label):
-        raise SchemaError(f"--label is '{label}', but the label of '{asked.schema}' is '{schema.roles.label}'.")
-    roles = {name: schema.roles.role_of(name) for name in asked.scores or []}
-    compared = [f"{role} column '{name}'" for name, role in roles.items() if role not in (None, "ignored")]
-    if compared:
-        raise SchemaError(f"--scores names the {compared[0]} of '{asked.schema}'. Scores are not matched on.")
-    return schema
 
 
 def _type_labels(

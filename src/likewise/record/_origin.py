@@ -52,7 +52,6 @@ class CommandRecord:
     threshold: float | None
     scale: float | None
     memory_limit: str | None = None
-    schema: Mapping[str, Any] | None
     text: Mapping[str, str] | None = None  # columns of a CSV file that were read as text, and why
 
 
@@ -239,8 +238,7 @@ def _columns(roles: Mapping[str, Any], command: CommandRecord, scores: set[str])
     known = dict(plain(roles))
     known["ignored"] = sorted(name for name in known.get("ignored") or () if name not in scores)
     read_by = {name: getattr(command, name) for name in READ_BY}
-    schema = None if command.schema is None else command.schema.get("checksum")
-    return known | read_by | {"schema (SHA-256)": schema}
+    return known | read_by
 
 
 def _settings(settings: SettingsRecord, command: CommandRecord) -> dict[str, Any]:

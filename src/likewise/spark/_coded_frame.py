@@ -46,7 +46,6 @@ KINDS = ("sensitive", "discrete", "ordinal", "matched", "continuous")
 MISSING = "likewise_missing_"  # before the name of a near column: whether its value is missing
 SIZE, SIGN = "likewise_size_", "likewise_sign_"  # before that of one compared by ratio
 TINY: Final = float(np.finfo(np.float64).tiny)
-WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 
 
 @dataclass(frozen=True, slots=True)

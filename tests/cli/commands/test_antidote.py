@@ -169,13 +169,17 @@ def test_dictionaries_are_written_as_text(run: Run, people: pa.Table, tmp_path: 
         (("--generator", "gan"), "'gan' is not one of 'gibbs', 'uniform', 'adversarial'"),
         (("--device", "cpu"), "it is for networks, and uniform has none"),
         (("--iterations", "9"), "it is for networks, and uniform has none"),
-        (("--sensitive-differs", "none"), "this rule does not allow that. Use --sensitive-differs any"),
+        (("--rule", "twins.toml"), "does not allow that. Use sensitive_differs = 'any' in the file of --rule"),
         (("--sensitive", "jb"), "jb"),
         (("--out", "people.xlsx"), "Name a file that ends in .parquet or .csv"),
         (("--out", "nowhere/people.csv"), "there is no folder 'nowhere'"),
     ],
 )
-def test_faults_are_one_line_and_code_two(run: Run, csv: Path, args: tuple[object, ...], message: str) -> None:
+def test_faults_are_one_line_and_code_two(
+    run: Run, csv: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[object, ...], message: str
+) -> None:
+    monkeypatch.chdir(csv.parent)
+    Path("twins.toml").write_text('[rule]\nsensitive_differs = "none"\n')
     outcome = run("antidote", csv, *ASKED, "--quiet", *args)
     assert outcome.code == 2
     assert outcome.stdout == ""

@@ -133,26 +133,56 @@ def halved(tmp_path: Path) -> Path:
     pairs = np.array([["a", "x"], ["a", "y"], ["b", "y"], ["a", "y"]])[np.arange(1000) % 4]
     table = pa.table({"one": pairs[:, 0], "two": pairs[:, 1], "pay": np.arange(1000) % 90, "hired": [0, 1] * 500})
     pyarrow.parquet.write_table(table, tmp_path / "halved.parquet")
+    (tmp_path / "rule.toml").write_text('[rule]\nsensitive_differs = "all"\n')
     return tmp_path / "halved.parquet"
 
 
-HALVED = ("--label", "hired", "--sensitive", "one,two", "--sensitive-differs", "all", "--generator", "uniform")
+HALVED = ("--label", "hired", "--sensitive", "one,two", "--generator", "uniform")
 
 
 def test_a_ratio_is_met_although_some_rows_give_none(run: Run, halved: Path, tmp_path: Path) -> None:
-    outcome = run("antidote", halved, *HALVED, "--ratio", 0.6, "--json", "--out", tmp_path / "made")
+    outcome = run(
+        "antidote",
+        halved,
+        *HALVED,
+        "--rule",
+        halved.with_name("rule.toml"),
+        "--ratio",
+        0.6,
+        "--json",
+        "--out",
+        tmp_path / "made",
+    )
     assert outcome.code == 0, outcome.stderr
     record = json.loads(outcome.stdout)
     assert record["ratio"] == 0.6
     assert record["antidotes_per_row"] == pytest.approx(0.6, abs=0.03)
     assert "Only" not in outcome.stderr
     # four antidotes in all: of the first rows, from which examples are taken, there may be none
-    rare = run("antidote", halved, *HALVED, "--ratio", 0.004, "--seed", 1, "--quiet", "--out", tmp_path / "rare")
+    rare = run(
+        "antidote",
+        halved,
+        *HALVED,
+        "--rule",
+        halved.with_name("rule.toml"),
+        "--ratio",
+        0.004,
+        "--seed",
+        1,
+        "--quiet",
+        "--out",
+        tmp_path / "rare",
+    )
     assert "one, two of the person" in rare.stdout
 
 
 def test_nothing_made_is_no_success(run: Run, halved: Path, tmp_path: Path) -> None:
-    assert run("antidote", halved, *HALVED, "--quiet", "--save", tmp_path / "kept").code == 0
+    assert (
+        run(
+            "antidote", halved, *HALVED, "--rule", halved.with_name("rule.toml"), "--quiet", "--save", tmp_path / "kept"
+        ).code
+        == 0
+    )
     alike = pyarrow.parquet.read_table(halved).take([1, 3, 5])
     pyarrow.parquet.write_table(alike, tmp_path / "alike.parquet")
     for out in ("made", "made.parquet"):

@@ -129,17 +129,6 @@ def test_a_streamed_audit_is_written_shown_and_verified(run: Run, parts: list[Pa
     assert turned.stdout.count("The data is not what was audited") == 2
 
 
-def test_a_sampled_audit_is_written_shown_and_verified(run: Run, parts: list[Path], tmp_path: Path) -> None:
-    out = tmp_path / "audit"
-    outcome = run("audit", *parts, *SCORED, "--max-pairs", 50, "--when-too-many", "sample", "--out", out)
-    assert outcome.code == 0
-    pairs = json.loads((out / "audit.json").read_text("utf-8"))["pairs"]
-    assert (pairs["measured"], pairs["n"]) == ("sample", 50)
-    assert "(a sample of 50 is measured)" in " ".join(outcome.stdout.split())
-    assert "50, a uniform sample of" in (out / "audit.md").read_text("utf-8")
-    assert run("verify", out / "audit.json", *parts).code == 0
-
-
 def test_a_record_of_an_earlier_version_is_still_verified(run: Run, parts: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "audit"
     assert run("audit", parts[0], *SCORED, "--out", out).code == 0

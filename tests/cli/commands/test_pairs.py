@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,8 +181,7 @@ def test_options_reach_roles_and_rule(run: Run, csv: Path) -> None:
     record = read_json(
         *(run, csv, "--label", "hired", "--sensitive", "race", "--sensitive", "age", "--bins", "age=30,50"),
         *("--ordinal", "size=S<M<L", "--must-match", "job", "--ignore", "name", "--discrete", "sex"),
-        *("--max-discrete-changes", 0, "--max-continuous-shift", "hours=0.1", "--max-ordinal-shift", 2),
-        *("--sensitive-differs", "all", "--missing", "apart"),
+        *("--max-discrete-changes", 0, "--max-continuous-shift", 0.1, "--missing", "apart"),
     )
     roles = Roles.from_dict(record["roles"])
     assert roles.sensitive == ("race", "age")
@@ -189,14 +189,7 @@ def test_options_reach_roles_and_rule(run: Run, csv: Path) -> None:
     assert roles.ordinal == {"size": ("S", "M", "L")}
     assert (roles.matched, roles.ignored, roles.discrete, roles.missing) == (("job",), ("name",), ("sex",), "apart")
     rule = Comparability.from_dict(record["rule"])
-    assert rule == Comparability(0, {"hours": 0.1}, 2.0, "all")
-
-
-def test_one_limit_by_column_leaves_the_others_as_they_are(run: Run, csv: Path) -> None:
-    shift = read_json(run, csv, *ASKED, "--max-continuous-shift", "age=0.2")["rule"]["max_continuous_shift"]
-    assert shift == {"age": 0.2, "hours": 0.025}
-    shift = read_json(run, csv, *ASKED, "--max-continuous-shift", "0.1,age=0.2")["rule"]["max_continuous_shift"]
-    assert shift == {"age": 0.2, "hours": 0.1}
+    assert rule == Comparability(0, 0.1)
 
 
 def test_missing_amounts_follow_the_policy_of_their_column(run: Run, csv: Path) -> None:
@@ -223,7 +216,6 @@ def test_no_pairs_is_an_answer_and_not_an_error(run: Run, csv: Path) -> None:
 
 NOBODY = {
     "far apart": ("a,1,u,0\nb,99,v,0\na,50,w,0\n", (), "raise --max-continuous-shift (now 0.025)"),
-    "by column": ("a,1,u,0\nb,99,v,0\n", ("--max-continuous-shift", "age=0.5"), "(now age=0.5)"),
     "changed": ("a,1,u,0\nb,1,v,0\n", ("--max-discrete-changes", 0), "--max-discrete-changes (now 0)"),
     "alike": ("a,1,u,0\na,1,u,0\n", (), "No two people with the same y differ in race"),
     "split by label": ("a,1,u,0\nb,1,u,1\na,1,u,0\n", (), "No two people with the same y differ in race"),
@@ -243,7 +235,9 @@ def test_without_pairs_it_says_what_to_change(run: Run, csv: Path, case: str) ->
 
 
 def test_the_rule_is_told_in_words(run: Run, csv: Path) -> None:
-    outcome = run("pairs", csv, *ASKED, "--sensitive-differs", "all", "--must-match", "job", "--ordinal", "size=S<M<L")
+    file = csv.with_name("rule.toml")
+    file.write_text('[rule]\nsensitive_differs = "all"\n')
+    outcome = run("pairs", csv, *ASKED, "--rule", file, "--must-match", "job", "--ordinal", "size=S<M<L")
     assert (
         "Comparable people have the same hired; different race and sex; the same job; ordinal columns at most 1 apart "
         "in rank; continuous columns at most 0.025 of their range apart (age 0.475, hours 0.225)."
@@ -256,17 +250,14 @@ def test_limits_in_units_come_from_options_or_a_file(run: Run, csv: Path, table:
     rule = Comparability(limits={"age": "10 %", "hours": "0.5"}, no_better=("hours:higher",))
     file = csv.with_name("tolerances.toml")
     file.write_text('[rule]\nno_better = ["hours:higher"]\n[rule.limits]\nage = "10 %"\nhours = 0.5\n')
-    for options in (
-        ("--limits", "age=10 %,hours=0.5", "--no-better", "hours:higher"),
-        ("--limits", "age=10%", "--limits", "hours=0.5", "--no-better", "hours:higher"),
-        ("--rule", file),
-    ):
-        record = read_json(run, csv, *ASKED, *options)
-        assert Comparability.from_dict(record["rule"]) == rule
-        assert record["n_pairs"] == len(mine_pairs(table, rule))
+    record = read_json(run, csv, *ASKED, "--rule", file)
+    assert Comparability.from_dict(record["rule"]) == rule
+    assert record["n_pairs"] == len(mine_pairs(table, rule))
+    for options in (("--limits", "age=10 %,hours=0.5"), ("--limits", "age=10%", "--limits", "hours=0.5")):
+        assert Comparability.from_dict(read_json(run, csv, *ASKED, *options)["rule"]) == replace(rule, no_better=())
     words = " ".join(run("pairs", csv, *ASKED, "--rule", file).stderr.split())
     assert "age within 10% of the larger value; hours within 0.5; and the one with the better score has no" in words
-    assert "These pairs are found without --no-better, by which an audit" in words
+    assert "These pairs are found without no_better in the file of --rule, by which an audit" in words
 
 
 @pytest.mark.parametrize(
@@ -276,11 +267,9 @@ def test_limits_in_units_come_from_options_or_a_file(run: Run, csv: Path, table:
         (("--limits", "age=5 apples"), "--limits gives '5 apples' for column 'age', which is no limit"),
         (("--limits", "agee=5"), "Did you mean 'age'"),
         (("--limits", "job=5"), "'job', which is discrete"),
-        (("--limits", "age=5", "--max-continuous-shift", "age=0.1"), "Column 'age' has two limits"),
         (("--limits", "age=5 days"), "holds numbers and not dates"),
         (("--rule", "none.toml"), "'none.toml' cannot be read"),
         (("--rule", "none.toml", "--limits", "age=5"), "--rule and --limits exclude each other"),
-        (("--no-better", "age:up"), "--no-better has 'age:up'"),
     ],
 )
 def test_bad_limits_are_refused_in_one_line(run: Run, csv: Path, options: tuple[str, ...], message: str) -> None:
@@ -330,7 +319,9 @@ def test_a_sensitive_column_may_have_any_name(run: Run, csv: Path) -> None:
 
 def test_without_sensitive_columns_twins_can_be_found(run: Run, csv: Path) -> None:
     csv.write_text("job,y\na,1\na,1\nb,0\n")
-    args = ("--label", "y", "--sensitive-differs", "none", "--max-discrete-changes", 0)
+    file = csv.with_name("rule.toml")
+    file.write_text('[rule]\nsensitive_differs = "none"\nmax_discrete_changes = 0\n')
+    args = ("--label", "y", "--rule", file)
     assert read_json(run, csv, *args)["n_pairs"] == 1
     assert "1 comparable pair among" in run("pairs", csv, *args).stdout
 

@@ -114,8 +114,8 @@ def test_scores_may_come_after_the_plan(run: Run, people: pa.Table, scored_csv: 
     [
         (("--threshold", "0.6"), {("settings", "threshold")}),
         (("--threshold", "0"), {("settings", "threshold")}),
-        (("--confidence", "0.95"), set()),
-        (("--no-baseline", "--seed", "3"), {("settings", "baseline"), ("settings", "seed")}),
+        (("--gap-limit", "0.1"), set()),
+        (("--resamples", "0", "--max-pairs", "60"), {("settings", "n_resamples"), ("settings", "max_pairs")}),
         (("--max-discrete-changes", "2", *RULE), {("rule", "max_discrete_changes")}),
         ((*ASKED, "--ignore", "size"), {("columns", "ignored"), ("columns", "discrete")}),
     ],
@@ -134,9 +134,9 @@ def test_other_scores_are_a_departure(run: Run, scored: pa.Table, scored_csv: Pa
 
 
 def test_an_option_with_its_default_replaces_what_was_planned(run: Run, scored_csv: Path) -> None:
-    plan = seal(run, scored_csv, "--confidence", "0.9")
+    plan = seal(run, scored_csv, "--gap-limit", "0.2")
     assert departures(audit(run, scored_csv, plan)) == set()
-    assert departures(audit(run, scored_csv, plan, "--confidence", "0.95")) == {("settings", "confidence")}
+    assert departures(audit(run, scored_csv, plan, "--gap-limit", "0.1")) == {("settings", "gap_limit")}
 
 
 def test_another_policy_is_a_departure(run: Run, scored_csv: Path, plan: Path, policy: Path) -> None:
@@ -243,7 +243,6 @@ def test_an_edited_plan_is_refused_in_one_line(
         {"policy": {"max_gap_mean": 7.0}},
         {"data": {"files": [], "n_rows": 0, "table_checksum": "", "has_scores": True}},
         {"command.text": {"race": "given", "none": "x"}},
-        {"command.schema": {"columns": 3}},
         {"command.label": "absent"},
         {"command.scores": []},
         {"command.encoding": "none"},
@@ -318,7 +317,7 @@ def test_verify_checks_the_plan_and_its_departures(run: Run, record: Path, score
 
 
 def test_verify_names_another_plan_and_one_made_after_the_audit(run: Run, record: Path, scored_csv: Path) -> None:
-    other = seal(run, scored_csv, "--seed", "5", name="other.json")
+    other = seal(run, scored_csv, "--gap-limit", "0.3", name="other.json")
     outcome = run("verify", record, scored_csv, "--plan", other)
     assert outcome.code == 1
     assert f"The audit was made under another plan than '{other}'." in outcome.stdout

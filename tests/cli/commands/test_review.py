@@ -22,7 +22,7 @@ FILLED = {"reviewer": "A. Lee", "date": "2026-11-17", "disposition": "explained"
 @pytest.fixture
 def folder(run: Run, scored_csv: Path) -> Path:
     out = scored_csv.with_name("audit")
-    asked = ("--scores", "p", "--row-id", "name", "--worst", "5", "--out", out)
+    asked = ("--scores", "p", "--row-id", "name", "--out", out)
     assert run("audit", scored_csv, *SCORED, *asked).code == 0
     return out
 

@@ -138,17 +138,6 @@ def test_other_versions_are_a_note(run: Run, record: Path, scored_csv: Path) -> 
     assert "numpy 1.0 then and " in outcome.stderr
 
 
-def test_a_schema_goes_with_the_record(run: Run, scored: pa.Table, scored_csv: Path) -> None:
-    schema = Roles.infer(scored, sensitive="race", ignored=("p", "name", "hired")).learn(scored)
-    path, out = scored_csv.with_name("schema.json"), scored_csv.with_name("audit")
-    schema.save(path)
-    asked = ("--label", "hired", "--schema", path, "--scores", "p", "--resamples", 0, "--out", out)
-    outcome = run("audit", scored_csv, *asked)
-    assert outcome.code == 0, outcome.stderr
-    path.unlink()
-    assert run("verify", out / "audit.json", scored_csv).code == 0
-
-
 def test_how_the_file_was_read_goes_with_the_record(run: Run, scored: pa.Table, scored_csv: Path) -> None:
     text = scored_csv.read_text().replace(",", ";").replace(".", ",").replace("blue", "bläu")
     scored_csv.write_bytes(text.encode("cp1252"))

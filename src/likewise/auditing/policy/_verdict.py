@@ -35,6 +35,7 @@ from likewise.record._internal import (
     NoteKind,
     Outcome,
     Sense,
+    VerdictRecord,
     counted_in,
     name_people,
 )
@@ -52,7 +53,7 @@ WITHOUT_LABELS: Final = (*OF_NEITHER, "impact_ratio")  # mean the same whatever 
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(VerdictRecord):
     """Whether an audit meets a policy; ``str`` of it is a short paragraph.
 
     Parameters
@@ -75,8 +76,6 @@ class Verdict:
     Fail: the limit is not met. max_gap_mean: 6.16 pp (5.31 to 7.04) is above the highest allowed, 1 pp.
     """
 
-    outcome: Outcome
-    checks: tuple[Check, ...]
     policy: Policy
 
     @property
@@ -97,10 +96,6 @@ class Verdict:
     def select(self, outcome: Outcome) -> tuple[Check, ...]:
         """Return the checks with this outcome."""
         return tuple(one for one in self.checks if one.outcome == outcome)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data without the policy; it is JSON."""
-        return {"outcome": self.outcome, "checks": [one.to_dict() for one in self.checks]}
 
 
 def judge(

@@ -57,7 +57,7 @@ skops format. A pickle is refused: loading one may run code that is in it.
 
 Several files, or a folder of Parquet files, are one table, in the order given. If there are more pairs than \
 --max-pairs, all of them are still measured in a stream (means, counts and maxima exactly, quantiles within 0.1%), and \
-confidence intervals are computed from a sample of that many; with --when-too-many sample, only the sample is measured.
+confidence intervals are computed from a sample of that many.
 
 A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
 limit is met when the whole confidence interval meets it. With --out, audit.json, report.html, audit.md, junit.xml, \
@@ -107,7 +107,7 @@ class Request:
 
     def plan(self, console: Console, notes: list[str], frame: pa.Table, file: str, **search: Any) -> AuditPlan:
         """Return what to audit and how."""
-        search |= self.asked.search()
+        search |= {"memory_limit": self.asked.memory_limit, "pairs": self.asked.pairs}
         if self.sealed is None:
             return make_plan(console, notes, self.columns, self.asked, frame, file, **search)
         plan = follow_plan(self.sealed, self.given, self.columns, self.asked, frame, file, **search)
@@ -161,8 +161,7 @@ def _run(console: Console, request: Request, explained: Explanations) -> AuditRu
     source, asked = request.source, request.asked
     as_planned = None if request.sealed is None or "text" in request.given else request.sealed.command.text or {}
     with working(console, "Reading"):
-        numbers = {*request.columns.numbers(*asked.numbers()), *asked.schema_numbers()}
-        frame, notes, text = source.read(numbers, as_planned)
+        frame, notes, text = source.read(request.columns.numbers(*asked.numbers()), as_planned)
         model = asked.load_model()
     plan = request.plan(console, notes, frame, source.name, text=text)
     with following(console) as progress:

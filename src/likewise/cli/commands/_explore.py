@@ -75,7 +75,7 @@ def _serve(
     page: PageOptions,
 ) -> None:
     with working(console, "Reading"):
-        frame, notes, text = source.read({*columns.numbers(*asked.numbers()), *asked.schema_numbers()})
+        frame, notes, text = source.read(columns.numbers(*asked.numbers()))
         model = asked.load_model()
     plan = make_plan(console, notes, columns, asked, frame, str(source.data), text=text)
     with working(console, "Finding comparable pairs"):
@@ -92,7 +92,7 @@ def _build(plan: AuditPlan, frame: pa.Table, model: ModelFile | None, source: Ta
         plan.scores_of(frame, model),
         frame,
         plan.labels(frame),
-        roles=plan.schema or plan.roles,
+        roles=plan.roles,
         rule=plan.rule,
         model=None if model is None else scorer_of(plan, frame, model),
         title=source.data.name,

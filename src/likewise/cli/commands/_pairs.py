@@ -135,7 +135,7 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     names = ColumnNames(tuple(frame.column_names), file)
     scores = names.find_all("--scores", options.scores)
     roles = columns.without(scores, names).roles(frame, file)
-    rule = columns.rule(roles, frame, file)
+    rule = columns.rule(frame, file)
     say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores))
     with working(console, "Encoding"):
         schema = roles.learn(frame)

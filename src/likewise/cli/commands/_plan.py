@@ -65,7 +65,7 @@ def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, option
     policy = None if options.policy is None else read_policy(options.policy)
     console = open_messages(options.quiet)
     with working(console, "Reading"):
-        frame, notes, text = source.read({*columns.numbers(*asked.numbers()), *asked.schema_numbers()})
+        frame, notes, text = source.read(columns.numbers(*asked.numbers()))
     scores = _name_scores(asked.scores or [], frame.column_names)
     present = [name for name in scores if name in frame.column_names]
     notes += [f"Column '{name}' is not in the table yet; the audit needs it." for name in scores if name not in present]
@@ -104,9 +104,7 @@ def _seal(
 ) -> SealedPlan:
     from likewise.auditing._internal import Reference, encode_people, find_weights, list_versions
 
-    people = encode_people(
-        frame, made.labels(frame), roles=made.schema or made.roles, rule=made.rule, settings=made.settings
-    )
+    people = encode_people(frame, made.labels(frame), roles=made.roles, rule=made.rule, settings=made.settings)
     made.settings.check_limit(people.settled.task)
     weights = find_weights(made.settings.sample_weight, frame, len(people.table))
     reference = Reference.of(made.settings.reference or {}, people.table).values or None

@@ -42,7 +42,7 @@ WIDEST: Final = 100  # letters in a line
 DIFFERS: Final = 1
 # When and where it was made is not a result; versions and other files are reported separately.
 NOT_COMPARED: Final = (
-    *("made_at", "likewise", "versions", "command.schema", "data.file", "data.sha256", "data.files"),
+    *("made_at", "likewise", "versions", "data.file", "data.sha256", "data.files"),
     *("data.model.file", "data.model.sha256", "data.model.trusted", "reviews"),
 )
 Leaf = tuple[str, Any]
