@@ -129,21 +129,6 @@ def test_a_streamed_audit_is_written_shown_and_verified(run: Run, parts: list[Pa
     assert turned.stdout.count("The data is not what was audited") == 2
 
 
-def test_a_record_of_an_earlier_version_is_still_verified(run: Run, parts: list[Path], tmp_path: Path) -> None:
-    out = tmp_path / "audit"
-    assert run("audit", parts[0], *SCORED, "--out", out).code == 0
-    record = json.loads((out / "audit.json").read_text("utf-8"))
-    record["settings"].pop("when_too_many")
-    record["command"].pop("memory_limit")
-    record["data"].pop("files")
-    for name in ("measured", "n_probed", "n_kept", "n_total_error", "n_within_kept", "n_within_total_error"):
-        record["pairs"].pop(name)
-    (out / "audit.json").write_text(json.dumps(record), "utf-8")
-    outcome = run("verify", out / "audit.json", parts[0])
-    assert outcome.code == 0
-    assert outcome.stdout.startswith("All ")
-
-
 def test_pairs_found_before_and_a_memory_limit_change_no_number(
     run: Run, scored: pa.Table, parts: list[Path], tmp_path: Path
 ) -> None:
