@@ -54,7 +54,7 @@ def run(names: list[str]) -> Iterator[tuple[str, Any]]:
         with TemporaryDirectory() as folder, contextlib.chdir(folder):
             try:
                 answer = CASES[name]()
-                hidden = answer.pop("hidden", [])
+                hidden = answer.pop("$hidden", [])
                 found = plain(answer)
             except Exception as error:
                 found, hidden = {"failed": f"{type(error).__name__}: {error}"}, []

@@ -98,11 +98,9 @@ def _compare_lists(case: str, before: list[Any], after: list[Any], key: str) -> 
     if len(before) == len(after):
         steps: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(before), 0, len(after))]
     else:
-        ends = [[json.dumps(one) for one in some] for some in (before, after)]
+        ends = [[_words(one) for one in some] for some in (before, after)]
         steps = SequenceMatcher(None, ends[0], ends[1], autojunk=False).get_opcodes()
-    for step, start, stop, other_start, other_stop in steps:
-        if step == "equal":
-            continue
+    for _, start, stop, other_start, other_stop in steps:
         n_both = min(stop - start, other_stop - other_start)
         for at in range(n_both):
             yield from _compare_items(case, before[start + at], after[other_start + at], f"{key}[{start + at}]")
@@ -110,6 +108,14 @@ def _compare_lists(case: str, before: list[Any], after: list[Any], key: str) -> 
             yield Difference(case, f"{key}[{at}]", "gone", before[at], None)
         for at in range(other_start + n_both, other_stop):
             yield Difference(case, f"{key}[{at}]", "new", None, after[at])
+
+
+def _words(item: Any) -> str:
+    """Return what tells an item of a list from others: its words, not its numbers."""
+    if isinstance(item, dict | list):
+        inner = item.values() if isinstance(item, dict) else item
+        return "\n".join(filter(None, map(_words, inner)))
+    return NUMBER.sub("#", item) if isinstance(item, str) else ""
 
 
 def _compare_items(case: str, before: Any, after: Any, key: str) -> Iterator[Difference]:

@@ -86,7 +86,7 @@ def audit_model() -> Found:
     trust = " ".join(f"--trust {name}" for name in skops.io.get_untrusted_types(file="model.skops"))
     columns = f"--label repaid --sensitive group,gender --ignore weight,p --model model.skops {trust}"
     hidden = [hashlib.sha256(Path("model.skops").read_bytes()).hexdigest()]  # of a file with addresses in memory
-    return {"hidden": hidden} | session(
+    return {"$hidden": hidden} | session(
         f"audit people.csv {columns} --attribute --certify --out audit",
         f"verify audit/audit.json people.csv --model model.skops {trust}",
         files=("audit",),
