@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._ranking import sort_numbers
 from likewise.auditing.evidence._cases import choose_ids, plain_score
 from likewise.auditing.evidence._coverage import person_gaps
 from likewise.auditing.pairs._gaps import QUANTILES, quantile_of_sorted
@@ -133,7 +132,7 @@ def describe_person_gaps(question: Question, scored: ScoredPairs, summary: PairS
     is_known, weights = ~np.isnan(gaps), question.scores.weights
     known, times = gaps[is_known], None if weights is None else weights[is_known]
     edges = round_edges(float(known.max(initial=0.0)))
-    known = sort_numbers(known) if times is None else known
+    known = np.sort(known) if times is None else known
     find = partial(quantile_of_sorted, known) if times is None else WeightedOrder.of(known, times).quantile
     median, q95 = (find(QUANTILES[name]) if len(known) else None for name in ("median", "q95"))
     return PersonGaps(

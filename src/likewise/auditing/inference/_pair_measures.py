@@ -10,7 +10,6 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._ranking import sort_numbers
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
     NOTHING,
@@ -92,7 +91,7 @@ class ExactFacts:
     def ordered(self, column: str) -> Floats:
         """Return the values in ascending order."""
         if column not in self._ordered:
-            self._ordered[column] = sort_numbers(self._columns[column])
+            self._ordered[column] = np.sort(self._columns[column])
         return self._ordered[column]
 
     def mean(self, column: str) -> float:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from likewise._checks import check_count
 from likewise._random import STEP, Keys, stir
-from likewise._ranking import sort_numbers
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
@@ -149,7 +148,7 @@ class KeptPairs:
     def to_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return ``left`` and ``right`` in order."""
         _, left, right = self._lowest()
-        both = sort_numbers(left.astype(np.int64) << 32 | right)
+        both = np.sort(left.astype(np.int64) << 32 | right)
         return (both >> 32).astype(np.int32), both.astype(np.int32)  # of which the lower half fits
 
     def _lowest(self) -> KeyedPairs:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from likewise._codes import look_up
 from likewise._compiling import compiled, compiled_with_arrays
-from likewise._ranking import rank_and_count
+from likewise._ranking import rank_numbers
 from likewise._threads import beside, cut_rows, share_rows, share_work, threads_for
 from likewise.comparable._limits import Nearness
 
@@ -106,7 +106,7 @@ def rank_values(column: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray
 
     share_work(number, range(len(parts)))
     if min(n_found) < 0:  # many values: sorting is quicker
-        return rank_and_count(column)
+        return rank_numbers(column)
     some = [found[i, :n] for i, n in enumerate(n_found)]
     values = np.sort(some[0]) if len(parts) == 1 else np.unique(np.concatenate(some))
     rank_of = [np.searchsorted(values, numbered).astype(np.int32) for numbered in some]

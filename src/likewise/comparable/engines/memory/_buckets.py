@@ -31,7 +31,7 @@ MOST_COMBINATIONS: Final = 256  # with more, a bucket would fall into too many r
 # of every plan for the five data sets, on one machine. Those of queries are of older kernels.
 BUILD_ONE: Final = 110_000.0  # a signature's buckets, however few its nodes
 BUILD: Final = 60.0  # a node in its bucket, compared with none
-BEYOND: Final = (0.0, 110.0, 170.0)  # many buckets of neighbouring cells: by how many columns have cells
+BEYOND: Final = 110.0  # many buckets of neighbouring cells
 RUN: Final = 4.0  # a run of another combination that a node may have partners in
 MOST_RUNS: Final = 12  # in a bucket, as far as that matters: most combinations are rare
 TEST: Final = 4.0
@@ -48,19 +48,19 @@ class Plan:
     left_out: NDArray[np.int64]  # (n_signatures, blocks left out)
     members: NDArray[np.uint64]  # the same of each signature as a set of bits
     blocks: Words  # (n_blocks, discrete words): the bits of each block
-    n_cells: int  # how many near columns, after the sweep column, bucket by their cells
+    has_cells: bool  # whether the near column after the sweep column buckets by its cells
     splits: bool  # whether to part the nodes of a bucket by their sensitive values
     needs_difference: bool  # whether the sensitive values of a pair differ
 
     def n_looked_up(self, n_combinations: int) -> int:
         """How many runs of nodes a query may lead to under one signature, at most."""
-        return 3**self.n_cells * (n_combinations if self.splits else 1)
+        return (3 if self.has_cells else 1) * (n_combinations if self.splits else 1)
 
 
 class Common(NamedTuple):
     """What the buckets of all signatures have in common."""
 
-    cells: tuple[NDArray[np.int32], NDArray[np.int32]]  # of each node; empty if the plan uses no such cell
+    cell: NDArray[np.int32]  # of each node; empty if the plan uses none
     indexed: NDArray[np.int32]  # nodes that buckets are made of
     combination: NDArray[np.int32]  # of each of them
     order_by: NDArray[np.int32]  # their places by combination; empty if runs are not split
@@ -72,12 +72,11 @@ def find_common(packed: PackedTable, plan: Plan) -> Common:
     combination = packed.combination if len(indexed) == packed.n_nodes else packed.combination[indexed]
     n_combinations = len(packed.nodes.combinations)
     calls: dict[str, Callable[[], NDArray[np.int32]]] = {
-        "first": lambda: packed.cells_of(1) if plan.n_cells > 0 else nobody,
-        "second": lambda: packed.cells_of(2) if plan.n_cells > 1 else nobody,
+        "cell": lambda: packed.cells_of(1) if plan.has_cells else nobody,
         "order": lambda: sort_by_rank(combination, n_combinations)[0] if plan.splits else nobody,
     }
     found = share_calls(calls, n_threads=threads_for(packed.n_nodes))
-    return Common((found["first"], found["second"]), indexed, combination, found["order"])
+    return Common(found["cell"], indexed, combination, found["order"])
 
 
 def make_plan(
@@ -90,15 +89,15 @@ def make_plan(
         partitions = []
     partitions += _larger_blocks(packed, max_changes, most)
     partitions.append([NO_BLOCK] * n_columns)
-    n_cells, splits = 0, False
+    has_cells, splits = False, False
     partition = partitions[0]
     if packed.n_nodes > SMALL and len(packed.left_node_of) and len(packed.right_node_of):
-        partition, n_cells, splits = _cheapest(packed, partitions, max_changes, sensitive_differs)
-    return _draw_up(packed, partition, max_changes, n_cells, splits, sensitive_differs != "none")
+        partition, has_cells, splits = _cheapest(packed, partitions, max_changes, sensitive_differs)
+    return _draw_up(packed, partition, max_changes, has_cells, splits, sensitive_differs != "none")
 
 
 def _draw_up(
-    packed: PackedTable, partition: list[int], max_changes: int, n_cells: int, splits: bool, needs_difference: bool
+    packed: PackedTable, partition: list[int], max_changes: int, has_cells: bool, splits: bool, needs_difference: bool
 ) -> Plan:
     n_blocks, n_words = max(partition, default=NO_BLOCK) + 1, len(packed.nodes.guard)
     blocks = np.zeros((n_blocks, n_words), np.uint64)
@@ -113,7 +112,7 @@ def _draw_up(
         left_out=np.array(left_out, np.int64).reshape(len(left_out), -1),
         members=members,
         blocks=blocks,
-        n_cells=n_cells,
+        has_cells=has_cells,
         splits=splits,
         needs_difference=needs_difference,
     )
@@ -156,42 +155,42 @@ def _measure_spreads(words: Any, step: Any, fields: Any, spreads: Any) -> None:
 
 def _cheapest(
     packed: PackedTable, partitions: list[list[int]], max_changes: int, sensitive_differs: str
-) -> tuple[list[int], int, bool]:
+) -> tuple[list[int], bool, bool]:
     left_nodes = packed.nodes_of(packed.left_node_of)
     right_nodes = left_nodes if packed.is_within else packed.nodes_of(packed.right_node_of)
     # one sampled pair then stands for about a tenth of the work of building one signature's buckets
     n_sampled = 32 + int((packed.n_nodes / 6) ** 0.5)
     random = np.random.default_rng(0)
     left, right = (nodes.take(random.integers(len(nodes), size=n_sampled)) for nodes in (left_nodes, right_nodes))
-    cells = np.zeros((2, 2, n_sampled), np.int32)  # by column and side; one cell, where there is no such column
-    for i in range(1, min(packed.n_near, 3)):
-        cells[i - 1] = packed.cells_of(i, np.concatenate([left, right])).reshape(2, -1)
+    cells = np.zeros((2, n_sampled), np.int32)  # by side; one cell, where there is no such column
+    if packed.n_near > 1:
+        cells = packed.cells_of(1, np.concatenate([left, right])).reshape(2, -1)
     # each pair of sampled nodes is tested as often as there are signatures that leave out what it differs in
     n_blocks = [max(partition, default=NO_BLOCK) + 1 for partition in partitions]
     n_left_out = [min(max_changes, m) for m in n_blocks]
     times = np.array([_count_signatures(m, n) for m, n in zip(n_blocks, n_left_out, strict=True)], np.float64)
-    tests = np.zeros((len(partitions), 3, 2))
+    tests = np.zeros((len(partitions), 2, 2))
     block_of = np.array(partitions, np.int64).reshape(len(partitions), -1)
     nodes = packed.nodes
     _count_tests(nodes.words, nodes.key, nodes.window, left, right, cells, _fields_of(packed), block_of, times, tests)
     n_both = len(left_nodes) * len(right_nodes) / (2 if packed.is_within else 1)
     n_tests = (tests * (n_both / n_sampled**2)).tolist()
-    best, cheapest = (partitions[0], 0, False), np.inf
+    best, cheapest = (partitions[0], False, False), np.inf
     n_combinations = len(packed.nodes.combinations)
     may_split = sensitive_differs != "none" and 1 < n_combinations <= MOST_COMBINATIONS
     for i, n_signatures in enumerate(map(comb, n_blocks, n_left_out)):
-        for n_cells in range(max(1, min(3, packed.n_near))):
-            of_cells = BEYOND[n_cells] * (n_blocks[i] + 1) / (n_blocks[i] + 3)  # few blocks leave few buckets
+        for has_cells in (False, True) if packed.n_near > 1 else (False,):
+            of_cells = has_cells * BEYOND * (n_blocks[i] + 1) / (n_blocks[i] + 3)  # few blocks leave few buckets
             for splits in (False, True) if may_split else (False,):
                 if packed.is_within:
                     of_node = BUILD + of_cells + RUN * (min(n_combinations, MOST_RUNS) - 1) * splits
                     cost = n_signatures * (BUILD_ONE + len(left_nodes) * of_node)
                 else:
-                    of_query = ASK * 3**n_cells + RUN_ASKED * 2**n_cells * (min(n_combinations, 4) if splits else 1)
+                    of_query = ASK * 3**has_cells + RUN_ASKED * 2**has_cells * (min(n_combinations, 4) if splits else 1)
                     cost = n_signatures * (len(right_nodes) * BUILD_ASKED + len(left_nodes) * of_query)
-                cost += n_tests[i][n_cells][splits] * TEST
+                cost += n_tests[i][has_cells][splits] * TEST
                 if cost < cheapest:
-                    best, cheapest = (partitions[i], n_cells, splits), cost
+                    best, cheapest = (partitions[i], has_cells, splits), cost
     return best
 
 
@@ -215,7 +214,7 @@ def _count_tests(
     times: Any,
     tests: Any,
 ) -> None:
-    """Count, for each partition, number of cells and splitting or not, how many tests the sampled pairs would cost."""
+    """Count, for each partition, cells and splitting or not, how many tests the sampled pairs would cost."""
     differ = np.empty(len(fields), np.int64)
     for i in range(len(left)):
         for j in range(len(right)):
@@ -227,8 +226,7 @@ def _count_tests(
                 differ[n_differ] = column
                 word = np.int64(fields[column, 0])
                 n_differ += (words[a, word] ^ words[b, word]) & fields[column, 1] != np.uint64(0)
-            near_first = abs(cells[0, 0, i] - cells[0, 1, j]) <= 1
-            near_both = near_first and abs(cells[1, 0, i] - cells[1, 1, j]) <= 1
+            is_near = abs(cells[0, i] - cells[1, j]) <= 1
             same = words[a, 0] >> np.uint64(32) == words[b, 0] >> np.uint64(32)
             for partition in range(len(block_of)):
                 differing, n_differing = np.uint64(0), 0
@@ -240,7 +238,7 @@ def _count_tests(
                         if times[partition, n_differing] == 0:  # no signature leaves out so many
                             break
                 n = times[partition, n_differing]
-                for n_cells in range(1 + near_first + near_both):
-                    tests[partition, n_cells, 0] += n
+                for has_cells in range(1 + is_near):
+                    tests[partition, has_cells, 0] += n
                     if not same:
-                        tests[partition, n_cells, 1] += n
+                        tests[partition, has_cells, 1] += n

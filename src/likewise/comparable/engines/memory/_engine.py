@@ -21,11 +21,8 @@ from likewise.comparable.engines._problem import (
     take_parts,
 )
 from likewise.comparable.engines.memory._ordering import (
-    add_counts,
     order_pairs,
-    order_rights,
-    repeat_rows,
-    sort_segments,
+    order_partners,
 )
 from likewise.comparable.engines.memory._packing import PackedTable, pack, pack_distinct, sort_by_rank
 from likewise.comparable.engines.memory._queries import Answer, PairSearch, check_packing
@@ -93,7 +90,7 @@ class MemoryEngine(Engine):
         if self._within:
             parts, is_all = take_parts(search.pairs(), min(most, search.budget.listed))
             if is_all:
-                return order_pairs(parts, self._problem.n_left)
+                return order_pairs(parts)
             del parts
         most = min(most, search.budget.kept)
         if self._within and most <= search.budget.listed:
@@ -150,7 +147,10 @@ class MemoryEngine(Engine):
         if not self._within:
             queries = packed.nodes_of(packed.left_node_of)
             parts, is_all = take_parts(search.pairs_of(queries, only_above=False), search.budget.group_pairs)
-            return gather_groups(packed, *order_rights(parts, len(queries))) if is_all else None
+            if not is_all:
+                return None
+            places, partners = order_pairs(parts)
+            return gather_groups(packed, np.bincount(places, minlength=len(queries)), partners)
         parts, is_all = take_parts(search.pairs(), search.budget.group_pairs)
         if not is_all:
             return None
@@ -193,7 +193,7 @@ def find_groups(problem: Problem, allowed: int, most: int) -> tuple[NDArray[np.i
     if search.rule.sensitive == NONE:
         repeated = np.flatnonzero(np.bincount(group_of, minlength=firsts.n_rows) > 1).astype(np.int32)
         parts.append((repeated, repeated))
-    return group_of, order_pairs(parts, firsts.n_rows)
+    return group_of, order_pairs(parts)
 
 
 def _write_pairs(
@@ -206,8 +206,7 @@ def _write_pairs(
         take_later(groups.group_of, *lists[:2], rows, counts, left, right)
     else:
         gather_rows(groups, rows, left, right)
-        ends = np.cumsum(counts)
-        sort_segments(ends - counts, ends, right)
+        order_partners(counts, right)
     return left, right
 
 
@@ -219,10 +218,15 @@ def _cut(rows: NDArray[np.int32], answer: Answer, chunk: int) -> Iterator[tuple[
     while at < len(rows):
         stop = max(int(np.searchsorted(ends, done + chunk, side="right")), at + 1)
         if ends[stop - 1] > done:
-            left = np.empty(int(ends[stop - 1]) - done, np.int32)
-            repeat_rows(rows[at:stop], counts[at:stop], left)
-            yield left, partners[done : ends[stop - 1]]
+            yield np.repeat(rows[at:stop], counts[at:stop]), partners[done : ends[stop - 1]]
         at, done = stop, int(ends[stop - 1])
+
+
+@compiled
+def add_counts(counts: Any, rows: Any) -> None:
+    """Count each row as often as it is there."""
+    for row in rows:
+        counts[np.uint32(row)] += 1
 
 
 def gather_groups(packed: PackedTable, counts: NDArray[np.int64], partners: NDArray[np.int32]) -> Groups:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise._threads import share_work
 from likewise.comparable.engines._columns import mix
-from likewise.comparable.engines.memory._index import Index, hash_cells
+from likewise.comparable.engines.memory._index import Index
 from likewise.comparable.engines.memory._packing import LOW, Nodes
 from likewise.comparable.engines.memory._search import (
     ALL,
@@ -44,7 +44,7 @@ class Joined(NamedTuple):
     """An index of one table, and what the nodes of each bucket are joined with besides each other."""
 
     buckets: Index
-    beyond: NDArray[np.int32]  # (n_buckets, 0, 1 or 4): buckets of the neighbouring cells on one side, -1 for none
+    beyond: NDArray[np.int32]  # (n_buckets, 0 or 1): the bucket of the next cell, -1 for none
     steps: NDArray[np.int64]  # before each run, and in all; of places of one run all the same
 
     @property
@@ -74,13 +74,12 @@ class Joined(NamedTuple):
 
 def join_buckets(nodes: Nodes, index: Index) -> Joined:
     """Find the neighbours of each bucket; every two neighbours are found once."""
-    n_beyond = 0 if not len(index.first_cell) else 1 if not len(index.second_cell) else 4
     n_buckets = len(index.first_run) - 1
-    beyond = np.empty((n_buckets, n_beyond), np.int32)
-    if n_beyond:
-        cells, hashed = (index.first_cell, index.second_cell), (index.slots, index.slot_start)
+    beyond = np.empty((n_buckets, int(len(index.cell) > 0)), np.int32)
+    if beyond.size:
+        hashed = index.slots, index.slot_start
         runs = index.order, index.run_start, index.first_run
-        where = nodes.words, nodes.key, index.kept, cells, hashed, runs, index.first_bucket
+        where = nodes.words, nodes.key, index.kept, index.cell, hashed, runs, index.first_bucket
         share_work(lambda first: _find_beyond(*where, first, beyond), range(0, n_buckets, AT_ONCE))
     return Joined(index, beyond, _count_steps(index, beyond))
 
@@ -112,11 +111,11 @@ def _count_others(run_start: Any, first_run: Any, beyond: Any, splits: Any, n_ot
 
 @compiled
 def _find_beyond(
-    words: Any, key: Any, kept: Any, cells: Any, hashed: Any, runs: Any, first_bucket: Any, first: Any, beyond: Any
+    words: Any, key: Any, kept: Any, cell: Any, hashed: Any, runs: Any, first_bucket: Any, first: Any, beyond: Any
 ) -> None:
-    """Look up, for some buckets, those of neighbouring cells: the next second one, or the next first one."""
-    (cell_1, cell_2), (slots, slot_start), (order, run_start, first_run) = cells, hashed, runs
-    n_discrete, reach = kept.shape[1], np.int64(len(cell_2) > 0)
+    """Look up, for some buckets, that of the next cell."""
+    (slots, slot_start), (order, run_start, first_run) = hashed, runs
+    n_discrete = kept.shape[1]
     for signature in range(len(first_bucket) - 1):
         first_slot, n_slots = slot_start[signature], slot_start[signature + 1] - slot_start[signature]
         stop = min(first_bucket[signature + 1], first + AT_ONCE)
@@ -125,23 +124,19 @@ def _find_beyond(
             outside = mix(ZERO, np.uint64(key[node]))
             for k in range(n_discrete):
                 outside = mix(outside, words[node, 1 + k] & kept[signature, k])
-            own_1, own_2 = np.int64(cell_1[node]), np.int64(cell_2[node]) if reach else np.int64(0)
-            for number in range(beyond.shape[1]):
-                c1, c2 = own_1 + 1, own_2 + number - 1 if reach else np.int64(0)
-                if number == 3:
-                    c1, c2 = own_1, own_2 + 1
-                beyond[bucket, number] = -1
-                slot = np.int64(hash_cells(outside, c1, c2) & np.uint64(n_slots - 1))
-                while slots[first_slot + slot] >= 0:
-                    there = slots[first_slot + slot]
-                    other = order[run_start[first_run[there]]]
-                    same = key[other] == key[node] and cell_1[other] == c1 and (reach == 0 or cell_2[other] == c2)
-                    for k in range(n_discrete):
-                        same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[signature, k] == ZERO
-                    if same:
-                        beyond[bucket, number] = there
-                        break
-                    slot = (slot + 1) & (n_slots - 1)
+            beyond[bucket, 0] = -1
+            next_cell = cell[node] + 1
+            slot = np.int64(mix(outside, np.uint64(next_cell)) & np.uint64(n_slots - 1))
+            while slots[first_slot + slot] >= 0:
+                there = slots[first_slot + slot]
+                other = order[run_start[first_run[there]]]
+                same = key[other] == key[node] and cell[other] == next_cell
+                for k in range(n_discrete):
+                    same &= (words[other, 1 + k] ^ words[node, 1 + k]) & kept[signature, k] == ZERO
+                if same:
+                    beyond[bucket, 0] = there
+                    break
+                slot = (slot + 1) & (n_slots - 1)
 
 
 def find_pairs(

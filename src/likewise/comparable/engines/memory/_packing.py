@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled, compiled_with_arrays
-from likewise._ranking import sort_keys
+from likewise._compiling import compiled
+from likewise._ranking import order_rows
 from likewise._threads import beside, join_arrays, share_rows, share_work, take_rows, threads_for
 from likewise.comparable.engines._columns import (
     NearColumn,
@@ -36,7 +36,6 @@ KEY_BIT: Final = np.uint64(1)  # of a head, from which on it holds the key while
 HEAD: Final = ((0, 32), (0, int(KEY_BIT)))  # where a combination and the key are: word, first bit
 BLOCK: Final = 1024  # nodes whose words stay in the nearest cache
 AT_ONCE: Final = 4  # columns that are written in one pass over the words
-MANY: Final = 1 << 16  # rows that do not stay in the cache while they are put in order by counting
 SMALL_CODES: Final = 1 << 16  # codes below this are packed as they are, others are numbered first
 
 Words = NDArray[np.uint64]
@@ -416,35 +415,4 @@ def _lay_out(bits: list[int], first_word: int) -> _Layout:
 
 def sort_by_rank(ranks: NDArray[np.int32], n_ranks: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Order rows by rank, keeping the order of equals; also give where each rank starts, and the end."""
-    if len(ranks) < MANY:
-        counted: tuple[NDArray[np.int32], NDArray[np.int64]] = _sort_by_counts(ranks, n_ranks)
-        return counted
-    keys = ranks.view(np.uint32)
-    ordered, order = sort_keys(keys, np.uint32(0), (n_ranks - 1).bit_length(), np.empty_like(keys))
-    starts = np.full(n_ranks + 1, len(ranks), np.int64)
-    share_rows(lambda part: _find_starts(ordered, part.start, part.stop, starts), len(ranks), is_light=True)
-    return order, starts
-
-
-@compiled
-def _find_starts(ordered: Any, start: Any, stop: Any, starts: Any) -> None:
-    """Write where ranks start in a part of those in order."""
-    for place in range(start, stop):
-        after = np.int64(ordered[place - 1]) + 1 if place else 0
-        for rank in range(after, np.int64(ordered[place]) + 1):
-            starts[rank] = place
-
-
-@compiled_with_arrays
-def _sort_by_counts(ranks: Any, n_ranks: Any) -> tuple[Any, Any]:
-    starts = np.zeros(n_ranks + 1, np.int64)
-    for rank in ranks:
-        starts[rank + 1] += 1
-    for rank in range(n_ranks):
-        starts[rank + 1] += starts[rank]
-    filled = starts.copy()
-    order = np.empty(len(ranks), np.int32)
-    for row in range(len(ranks)):
-        order[filled[ranks[row]]] = row
-        filled[ranks[row]] += 1
-    return order, starts
+    return order_rows(ranks), np.concatenate([[0], np.cumsum(np.bincount(ranks, minlength=n_ranks))])

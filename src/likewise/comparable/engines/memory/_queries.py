@@ -24,7 +24,7 @@ from likewise.comparable.engines._problem import Bunch, Found, Problem, Visit, t
 from likewise.comparable.engines.memory._buckets import Common, Plan, find_common, make_plan
 from likewise.comparable.engines.memory._index import Index, build_index
 from likewise.comparable.engines.memory._joining import Joined, find_pairs, join_buckets, pair_names
-from likewise.comparable.engines.memory._ordering import order_rights, sort_segments
+from likewise.comparable.engines.memory._ordering import order_pairs, order_partners
 from likewise.comparable.engines.memory._packing import PackedTable
 from likewise.comparable.engines.memory._parts import answer_in_parts, in_flight
 from likewise.comparable.engines.memory._search import (
@@ -54,8 +54,8 @@ A_THREAD: Final = 4_000_000
 FEWEST_PAIRS: Final = 1 << 12
 MANY_THREADS: Final = 4  # fewer are busy with one index at a time, which takes less memory
 # bytes
-IN_ANSWER: Final = 16  # of a pair that is found, copied and named
-IN_LIST: Final = 12  # of a pair while all are put in order
+IN_ANSWER: Final = 24  # of a pair that is found, copied, named and put in order
+IN_LIST: Final = 16  # of a pair while all are put in order
 IN_SLICE: Final = 24  # the same, with what is handed out
 IN_GROUPS: Final = 40  # of a pair of groups, kept in both directions
 OF_RUN: Final = 40  # of a run of nodes that a query leads to
@@ -80,7 +80,6 @@ class Budget:
     n_heavy: int  # answers under way at a time that may each name every node there is
     chunk: int  # pairs in an answer
     looked_up: int  # runs that the queries of one part may lead to, each as often as it does
-    walked: int  # runs that each thread may note its way through
     sliced: int  # pairs found before they are put in order
     tallied: int  # kinds of pairs that are counted in a table
     listed: int  # pairs that are listed first and put in order then
@@ -90,7 +89,7 @@ class Budget:
 
 def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int) -> Budget:
     """Share what is left beside the packed rows among all that a search needs; refuse if it is too little."""
-    of_place = OF_HASHED_PLACE if plan.n_cells > 0 or not packed.is_within else OF_PLACE
+    of_place = OF_HASHED_PLACE if plan.has_cells or not packed.is_within else OF_PLACE
     n_nodes = packed.n_nodes
     # also degrees of rows and their sums; queries of nodes, or their labels, combinations and weights
     held = _own_bytes(problem) + _packed_bytes(packed) + 16 * problem.n_left + (16 + OF_ALL) * n_nodes
@@ -117,7 +116,6 @@ def share_memory(problem: Problem, packed: PackedTable, plan: Plan, allowed: int
         n_heavy=max(quarter // max(heavy, 1), 1),
         chunk=min(max(quarter // (IN_ANSWER * n_in_flight), FEWEST_PAIRS), CHUNK),
         looked_up=min(quarter // (OF_RUN * n_threads), MOST_LOOKED_UP),
-        walked=quarter // (8 * n_threads),
         sliced=max(quarter // IN_SLICE, 1),
         tallied=min(quarter // (8 * n_in_flight), MOST_TALLIED),
         listed=rest // 2 // IN_LIST,
@@ -301,7 +299,7 @@ class PairSearch:
         stop = min(stop, len(self.plan.kept))
         is_placed = stop - start <= self.budget.most_placed
         how = {"is_placed": is_placed, "is_asked": is_asked}
-        return build_index(self.packed, self.plan, self._common, slice(start, stop), self.budget.walked, **how)
+        return build_index(self.packed, self.plan, self._common, slice(start, stop), **how)
 
     @cached_property
     def _common(self) -> Common:
@@ -362,8 +360,7 @@ class PairSearch:
                 if found is None:
                     return None
                 counts, names = found
-                ends = np.cumsum(counts)
-                sort_segments(ends - counts, ends, names)
+                order_partners(counts, names)
                 return reorder(by_node, counts, names)
 
         return self.answer_in_parts(answer, index, len(queries))
@@ -383,8 +380,8 @@ class PairSearch:
                 continue
             if not is_all:  # one query has them all
                 found = list(self.pairs_of(queries[part], only_above=only_above))
-            counts, partners = order_rights(found, size)
-            yield part, (counts, partners)
+            places, partners = order_pairs(found)
+            yield part, (np.bincount(places, minlength=size), partners)
             at = part.stop
             size = max(int(0.7 * size * self.budget.sliced / (len(partners) + 1)), 1)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from likewise._compiling import compiled, compiled_with_arrays
 from likewise.comparable.engines._columns import mix
-from likewise.comparable.engines.memory._index import Index, hash_cells
+from likewise.comparable.engines.memory._index import Index
 from likewise.comparable.engines.memory._packing import HALF, LOW, Nodes
 
 ANY: Final = 0
@@ -44,7 +44,6 @@ FOURS_OF_BITS = np.uint64(0x3333333333333333)
 BYTES_OF_BITS = np.uint64(0x0F0F0F0F0F0F0F0F)
 BYTES = np.uint64(0x0101010101010101)
 TOP_BYTE = np.uint64(56)
-MOST_RUNS_A_QUERY = 1024
 FEWEST_SPANS: Final = 1024  # that there is room for
 
 
@@ -59,22 +58,21 @@ def count_ones(word: Any) -> Any:
 
 @compiled_with_arrays
 def _find_buckets(
-    words: Any, key: Any, kept: Any, bucket_of: Any, cells: Any, hashed: Any, runs: Any, is_own: Any, queries: Any
+    words: Any, key: Any, kept: Any, bucket_of: Any, cell: Any, hashed: Any, runs: Any, is_own: Any, queries: Any
 ) -> tuple[Any, Any]:
     """Find the buckets that may hold partners of each query.
 
     Returns rows of (bucket, signature), query after query, and where each query's start.
     """
-    (cell_1, cell_2), (slots, slot_start), (order, run_start, first_run) = cells, hashed, runs
+    (slots, slot_start), (order, run_start, first_run) = hashed, runs
     n_signatures, n_discrete = kept.shape
-    reach_1, reach_2 = np.int64(len(cell_1) > 0), np.int64(len(cell_2) > 0)
-    buckets = np.empty((len(queries) * n_signatures * (1 + 2 * reach_1) * (1 + 2 * reach_2), 2), np.int64)
+    reach = np.int64(len(cell) > 0)
+    buckets = np.empty((len(queries) * n_signatures * (1 + 2 * reach), 2), np.int64)
     starts = np.zeros(len(queries) + 1, np.int64)
     n_buckets = 0
     for q in range(len(queries)):
         query = queries[q]
-        own_1 = np.int64(cell_1[query]) if reach_1 else 0
-        own_2 = np.int64(cell_2[query]) if reach_2 else 0
+        own = np.int64(cell[query]) if reach else 0
         for signature in range(n_signatures):
             if is_own:
                 buckets[n_buckets, 0], buckets[n_buckets, 1] = bucket_of[signature, query], signature
@@ -84,24 +82,19 @@ def _find_buckets(
             for k in range(n_discrete):
                 outside = mix(outside, words[query, 1 + k] & kept[signature, k])
             first_slot, n_slots = slot_start[signature], slot_start[signature + 1] - slot_start[signature]
-            for c1 in range(own_1 - reach_1, own_1 + reach_1 + 1):
-                for c2 in range(own_2 - reach_2, own_2 + reach_2 + 1):
-                    slot = np.int64(hash_cells(outside, c1, c2) & np.uint64(n_slots - 1))
-                    while slots[first_slot + slot] >= 0:
-                        bucket = slots[first_slot + slot]
-                        other = order[run_start[first_run[bucket]]]
-                        same = (
-                            key[other] == key[query]
-                            and (reach_1 == 0 or cell_1[other] == c1)
-                            and (reach_2 == 0 or cell_2[other] == c2)
-                        )
-                        for k in range(n_discrete):
-                            same &= (words[other, 1 + k] ^ words[query, 1 + k]) & kept[signature, k] == ZERO
-                        if same:
-                            buckets[n_buckets, 0], buckets[n_buckets, 1] = bucket, signature
-                            n_buckets += 1
-                            break
-                        slot = (slot + 1) & (n_slots - 1)
+            for near in range(own - reach, own + reach + 1):
+                slot = np.int64(mix(outside, np.uint64(near)) & np.uint64(n_slots - 1))
+                while slots[first_slot + slot] >= 0:
+                    bucket = slots[first_slot + slot]
+                    other = order[run_start[first_run[bucket]]]
+                    same = key[other] == key[query] and (reach == 0 or cell[other] == near)
+                    for k in range(n_discrete):
+                        same &= (words[other, 1 + k] ^ words[query, 1 + k]) & kept[signature, k] == ZERO
+                    if same:
+                        buckets[n_buckets, 0], buckets[n_buckets, 1] = bucket, signature
+                        n_buckets += 1
+                        break
+                    slot = (slot + 1) & (n_slots - 1)
         starts[q + 1] = n_buckets
     return buckets[:n_buckets], starts
 
@@ -131,17 +124,13 @@ def _find_spans(
     each query's start.
     """
     (order, run_start, first_run), (buckets, bucket_start) = runs, places
-    splits, is_noted, sensitive, only_after = how
+    splits, sensitive, only_after = how
     n_columns = combinations.shape[1]
     window = np.empty((len(queries), 2), np.int32)
     for q in range(len(queries)):
         first = windows[queries[q], 0]
         window[q, 0] = max(first, queries[q] + 1) if only_after else first
         window[q, 1] = windows[queries[q], 1]
-    # queries come in ascending order, so a run's window only ever moves on; for few of them, noting how far it did
-    # would cost more than searching again
-    moves_on = is_noted and len(run_start) <= MOST_RUNS_A_QUERY * len(queries)
-    reached = run_start[:-1].copy() if moves_on else run_start
     n_runs = 0
     for bucket in buckets[:, 0]:
         n_runs += first_run[bucket + 1] - first_run[bucket]
@@ -162,9 +151,7 @@ def _find_spans(
                     if n_alike:
                         continue
                 end = run_start[run + 1]
-                at = leap_ahead(order, reached[run], end, window[q, 0])
-                if moves_on:
-                    reached[run] = at
+                at = leap_ahead(order, run_start[run], end, window[q, 0])
                 if at < end and order[at] <= window[q, 1]:
                     spans[n_spans, 0], spans[n_spans, 1] = at, end
                     spans[n_spans, 2], spans[n_spans, 3] = signature, q
@@ -283,11 +270,11 @@ class Windows(NamedTuple):
 def find_windows(nodes: Nodes, index: Index, rule: Rule, queries: Any, *, only_after: bool) -> Windows:
     """Find where the partners of each query may be; only those of higher number, if asked."""
     runs = index.order, index.run_start, index.first_run
-    cells, hashed = (index.first_cell, index.second_cell), (index.slots, index.slot_start)
+    hashed = index.slots, index.slot_start
     buckets = _find_buckets(
-        nodes.words, nodes.key, index.kept, index.bucket_of, cells, hashed, runs, index.is_own, queries
+        nodes.words, nodes.key, index.kept, index.bucket_of, index.cell, hashed, runs, index.is_own, queries
     )
-    how = index.splits, index.is_noted, rule.sensitive, only_after
+    how = index.splits, rule.sensitive, only_after
     words, combinations = nodes.words, nodes.combinations
     return Windows(*_find_spans(words, combinations, runs, index.run_combination, how, queries, nodes.window, buckets))
 
