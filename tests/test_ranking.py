@@ -1,4 +1,4 @@
-"""Sorting on all cores, and what else is shared among them: the same result as on one."""
+"""Ranks and levels of numbers; and work that is shared among cores: the same result as on one."""
 
 from __future__ import annotations
 
@@ -11,29 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likewise import _ranking, _threads
-from likewise._ranking import Levels, rank_many, rank_numbers, sort_keys, sort_numbers, sort_rows
+from likewise import _threads
+from likewise._ranking import Levels, order_rows, rank_numbers
 from likewise._threads import make_ahead, share_calls, share_rows, share_work
 
 
-@pytest.mark.parametrize("n_cores", [1, 3, 16])
 @pytest.mark.parametrize("n_values", [1, 7, 2_000])
-def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ranking, "FEW", 0)
-    monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)
-    monkeypatch.setattr(_ranking, "SAMPLED", 100)
-    for module in (_threads, _ranking):
-        monkeypatch.setattr(module, "n_cores", lambda: n_cores)
+def test_numbers_are_ranked_and_ordered(n_values: int) -> None:
     values = np.random.default_rng(n_values).integers(0, n_values, 5_000) / 7 - 3
     values[:2] = 0.0, -0.0  # equal, whatever their sign
-    distinct, ranks = np.unique(values, return_inverse=True)
-    for rank in (rank_numbers, rank_many):
-        found = rank(values)
-        assert np.array_equal(found[0], ranks)
-        assert np.array_equal(found[1], distinct)
-    order, ordered = sort_rows(values)
-    assert np.array_equal(order, np.argsort(values, kind="stable"))
-    assert np.array_equal(ordered, values[order])
+    ranks, distinct, below = rank_numbers(values)
+    assert np.array_equal(distinct, sorted({*values.tolist()}))
+    assert np.array_equal(distinct[ranks], values)
+    assert below.tolist() == [*((values < one).sum() for one in distinct), len(values)]
+    assert np.array_equal(order_rows(ranks), np.argsort(values, kind="stable"))
+    assert order_rows(np.array([2**32 - 1, 0, 2**32 - 1])).tolist() == [1, 0, 2]
     levels = Levels.of(values)
     assert np.array_equal(levels.of_rows, ranks)
     assert levels.n == len(distinct)
@@ -41,40 +33,6 @@ def test_numbers_are_ranked_as_numpy_ranks_them(n_cores: int, n_values: int, mon
     rows, is_last = levels.descend()
     assert np.array_equal(rows, np.argsort(-ranks, kind="stable"))
     assert np.array_equal(np.flatnonzero(is_last), np.cumsum(np.bincount(ranks)[::-1]) - 1)
-    whole = np.random.default_rng(0).integers(0, 2**64, 5_000, np.uint64)
-    whole[::2] >>= np.uint64(50)  # many are equal
-    order, ordered = sort_rows(whole)
-    assert np.array_equal(order, np.argsort(whole, kind="stable"))
-    assert np.array_equal(ordered, whole[order])
-    signed = np.random.default_rng(0).integers(-(2**40), 2**40, 5_000)
-    assert np.array_equal(sort_numbers(signed), np.sort(signed))
-
-
-@pytest.mark.parametrize("few", [0, 100_000])  # numbers that are sorted as a whole
-@pytest.mark.parametrize("width", [1e-12, 1e-300, 1.0, 1e300])
-def test_numbers_that_agree_in_their_leading_digits_are_told_apart(
-    width: float, few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_ranking, "FEW", few)
-    random = np.random.default_rng(0)
-    values = np.concatenate([random.normal(0, width, 3_000), random.normal(1, min(width, 1), 3_000), [np.inf, -np.inf]])
-    ranks, distinct = rank_many(values)
-    assert np.array_equal(distinct, np.unique(values))
-    assert np.array_equal(distinct[ranks], values)
-
-
-@pytest.mark.parametrize("few", [0, 100_000])
-@pytest.mark.parametrize("n_bits", [3, 20, 30])
-def test_numbers_stay_as_they_are_where_there_is_room_to_sort_them(
-    n_bits: int, few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_ranking, "FEW", few)
-    numbers = np.random.default_rng(0).integers(0, 2**n_bits, 3_000).astype(np.uint32)
-    before = numbers.copy()
-    ordered, rows = sort_keys(numbers, np.uint32(0), n_bits, np.empty_like(numbers))
-    assert np.array_equal(numbers, before)
-    assert np.array_equal(rows, np.argsort(before, kind="stable"))
-    assert np.array_equal(ordered, before[rows])
 
 
 def test_work_is_shared_in_order_and_its_first_error_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise import CodedTable, Comparability, _ranking, _threads, audit, load_dataset, mine_pairs
+from likewise import CodedTable, Comparability, _threads, audit, load_dataset, mine_pairs
 from likewise.auditing import Measure, Scores, score_gaps
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing.inference._bootstrap import LANES, draw_weights

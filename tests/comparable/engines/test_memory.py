@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.sizes import sized
 
-from likewise import CodedTable, Comparability, _ranking, _threads, count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise import CodedTable, Comparability, _threads, count_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._internal import visit_pairs
 from likewise.comparable.engines import _columns
-from likewise.comparable.engines.memory import _buckets, _exhaustive, _index, _joining, _ordering, _parts, _queries
-from likewise.comparable.engines.memory._ordering import order_pairs, sort_segments
+from likewise.comparable.engines.memory import _buckets, _exhaustive, _index, _joining, _parts, _queries
 
 
 @pytest.fixture(autouse=True)
@@ -68,10 +67,10 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Follow a plan of the test's choice, on tables of any size."""
     monkeypatch.setattr(_buckets, "SMALL", -1)
 
-    def follow(which: int, n_cells: int, splits: bool) -> None:
+    def follow(which: int, has_cells: int, splits: bool) -> None:
         def choose(packed: Any, partitions: Any, max_changes: int, sensitive_differs: str) -> Any:
             may_split = splits and sensitive_differs != "none"
-            return partitions[which % len(partitions)], min(n_cells, max(packed.n_near - 1, 0)), may_split
+            return partitions[which % len(partitions)], has_cells > 0 and packed.n_near > 1, may_split
 
         monkeypatch.setattr(_buckets, "_cheapest", choose)
 
@@ -134,10 +133,9 @@ def test_somebody_comparable_to_all_is_found_under_each_signature(monkeypatch: p
 def test_work_on_many_threads_changes_no_answer(
     few_slots: int, planned: Any, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    for module in (_threads, _ranking, _queries):
+    for module in (_threads, _queries):
         monkeypatch.setattr(module, "n_cores", lambda: 5)
     monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)
-    monkeypatch.setattr(_ranking, "SAMPLED", 1)
     monkeypatch.setattr(_columns, "FEW_SLOTS", few_slots)
     monkeypatch.setattr(_parts, "MOST", 4)
 
@@ -259,35 +257,3 @@ def test_tables_large_enough_to_be_planned_for(
     sample = sample_pairs(table, rule, n=50)
     assert sample.n_total == len(expected)
     assert {tuple(row) for row in rows_of(sample)} <= {tuple(row) for row in expected}
-
-
-@pytest.mark.parametrize("largest", [0, 5, 2**31 - 1])
-def test_segments_are_sorted_each_by_itself(largest: int) -> None:
-    random = np.random.default_rng(largest)
-    # some empty, some longer than is sorted at once
-    counts = np.append(random.integers(0, 9, 900), [50_000, 0, 7, 40_000, 1])
-    ends = np.cumsum(counts)
-    values = random.integers(0, largest, ends[-1], dtype=np.int32, endpoint=True)
-    expected = np.concatenate([np.sort(values[end - n : end]) for end, n in zip(ends, counts, strict=True)])
-    sort_segments(ends - counts, ends, values)
-    assert np.array_equal(values, expected)
-
-
-@pytest.mark.parametrize(("few", "most_in_four_bytes"), [(1 << 19, 1 << 32), (-1, 1 << 32), (-1, 0)])
-@pytest.mark.parametrize("n_rows", [3, 60, 3_000])  # all rows have many pairs, some have, or none
-def test_pairs_are_put_in_order_however_many(
-    few: int, most_in_four_bytes: int, n_rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_ordering, "FEW", few)
-    monkeypatch.setattr(_ordering, "MOST_IN_FOUR_BYTES", most_in_four_bytes)
-    random = np.random.default_rng(0)
-    one, other = (n_rows * random.random((2, 2_000)) ** 2).astype(np.int32)
-    found = np.minimum(one, other), np.maximum(one, other)
-    for cuts in ([], [2_000], [900, 2_000]):
-        parts = [tuple(side[start:stop] for side in found) for start, stop in zip([0, *cuts], cuts, strict=False)]
-        left, right = (side[: max(cuts, default=0)] for side in found)
-        order = np.lexsort((right, left))
-        lefts, rights = order_pairs(parts, n_rows)
-        assert np.array_equal(lefts, left[order])
-        assert np.array_equal(rights, right[order])
-        assert not parts  # what they took is free again
