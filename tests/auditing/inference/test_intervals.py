@@ -390,7 +390,6 @@ def test_any_number_of_threads_gives_the_same_bytes(monkeypatch: pytest.MonkeyPa
         return audit(scores, people, y, roles=data.roles, rule=data.rule, sample_weight=weights).to_dict()
 
     on_one = measure()
-    for module in (_threads, _ranking):
-        monkeypatch.setattr(module, "n_cores", lambda: 3)
+    monkeypatch.setattr(_threads, "n_cores", lambda: 3)
     monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)  # so that each has some
     assert measure() == on_one

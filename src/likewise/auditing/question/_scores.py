@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter, suggest
-from likewise._ranking import FEW, Levels, Ranking, rank_and_count, rank_numbers
+from likewise._ranking import Levels, Ranking, rank_numbers
 from likewise._threads import take_rows
 from likewise.auditing._settings import Task
 from likewise.auditing.question._task import Unnamed
@@ -435,17 +435,12 @@ def _threshold_for(
 def join_rounded(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Levels]:
     """Make scores equal that differ by rounding, which would part equal people at a threshold; also rank them."""
     joined = np.add(values, 0.0, order="C")  # of a column, each thread that takes some would copy all; -0 is 0
-    ranks, distinct, below = rank_and_count(joined) if len(joined) > FEW else (*rank_numbers(joined), None)
-    n_levels = len(distinct)
+    ranks, distinct, below = rank_numbers(joined)
     if _join_near(distinct, joined):
         joined = take_rows(distinct, ranks)
         is_new = np.append(True, distinct[1:] != distinct[:-1])
-        ranks, n_levels = (
-            take_rows(np.cumsum(is_new, dtype=np.int32) - np.int32(1), ranks),
-            int(np.count_nonzero(is_new)),
-        )
-        below = None if below is None else below[np.append(is_new, True)]
-    return joined, Levels(ranks.astype(np.int32, copy=False), n_levels, below)
+        ranks, below = take_rows(np.cumsum(is_new, dtype=np.int32) - np.int32(1), ranks), below[np.append(is_new, True)]
+    return joined, Levels(ranks, below)
 
 
 def _join_near(distinct: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
