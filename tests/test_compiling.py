@@ -37,28 +37,6 @@ def double(value: Any) -> Any:
     return value + value
 
 
-@_compiling.compiled
-def quadruple(value: Any) -> Any:
-    return double(double(value))
-
-
-def test_a_kernel_may_call_another() -> None:
-    assert quadruple(3) == 12
-    assert quadruple(0.5) == 2.0
-
-
-@_compiling.compiled_with_arrays
-def repeat(value: Any, n_times: Any) -> Any:
-    found = np.empty(n_times, np.int64)
-    for place in range(n_times):
-        found[place] = double(value)
-    return found
-
-
-def test_a_kernel_that_makes_arrays_may_call_one_that_makes_none() -> None:
-    assert repeat(4, 3).tolist() == [8, 8, 8]
-
-
 def test_kernels_that_make_arrays_say_so() -> None:
     # an array that a kernel makes all the same fails when it is first called; one that it is given would never be freed
     kernels: dict[str, tuple[str, set[str]]] = {}
@@ -75,15 +53,6 @@ def test_kernels_that_make_arrays_say_so() -> None:
         name for name, (kind, called) in kernels.items() if kind == "compiled" and called & (MAKERS | with_arrays)
     }
     assert silent == set()
-
-
-def test_references_are_counted_only_where_arrays_are_made() -> None:
-    for make, is_counted in ((_compiling.compiled, False), (_compiling.compiled_with_arrays, True)):
-
-        def kernel(value: Any) -> Any:
-            return value
-
-        assert make(kernel).dispatcher().targetoptions["_nrt"] is is_counted
 
 
 def test_a_kernel_lets_go_of_the_arrays_it_was_given() -> None:

@@ -53,12 +53,6 @@ def test_the_record_holds_the_settings_and_gives_them_back() -> None:
     assert AuditSettings.from_dict(settings, threshold=0.4) == found.settings
 
 
-def test_records_of_earlier_versions_stream() -> None:
-    settings = AuditSettings(max_pairs=7).to_dict()
-    del settings["when_too_many"]
-    assert AuditSettings.from_dict(settings) == AuditSettings(max_pairs=7)
-
-
 @pytest.mark.parametrize("taker", [Explorer, gap_scorer, PairScorer])
 def test_signatures_list_the_settings(taker: Any) -> None:
     known = inspect.signature(audit).parameters

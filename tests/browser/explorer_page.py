@@ -93,10 +93,5 @@ def read_rows(page: Page, body: str) -> list[list[str]]:
     return [[squeeze(cell) for cell in row] for row in page.locator(f"{body} tr").evaluate_all(script)]
 
 
-def read_parts(page: Page, body: str) -> dict[str, list[str]]:
-    names = page.locator(f"{body} th").evaluate_all("all => all.map(one => one.firstChild.textContent)")
-    return {name: row[1:] for name, row in zip(names, read_rows(page, body), strict=True)}
-
-
 def gaps_of(page: Page) -> list[float]:
     return [float(row[0].split(" ")[0]) for row in rows(page)]

@@ -23,7 +23,6 @@ from tests.browser.explorer_page import (
     move,
     percent,
     points,
-    read_parts,
     rows,
     settle,
     signed,
@@ -35,7 +34,7 @@ from tests.browser.looking import find_faults, scrolls_sideways, squeeze
 from tests.explore.asking import Served
 from tests.sizes import sized
 
-from likewise import Comparability, Policy, attribute_gaps, audit
+from likewise import Comparability, audit
 from likewise.auditing import Audit
 from likewise.explore import Explorer
 
@@ -94,14 +93,6 @@ def test_wherever_the_thresholds_stand_the_numbers_are_those_of_an_audit(
             assert row.pop(4) == (UNKNOWN if excess is None else signed(excess))
             gaps = [measures[name].value for name in names]
             assert row[2:] == [*(UNKNOWN if gap is None else points(gap) for gap in gaps), *map(percent, rates)]
-
-
-def test_pairs_on_the_page_are_the_worst_pairs_of_an_audit(
-    look_at: Look, served: Served, audit_at: Callable[..., Audit]
-) -> None:
-    page = start_again(look_at, served)
-    gaps = np.sort(audit_at(1, 0.025).gaps)[::-1][:25]
-    assert [" ".join(row[0].split(" ")[:2]) for row in rows(page)] == [points(gap) for gap in gaps]
 
 
 def test_the_slider_itself_moves_the_rule_and_its_words(look_at: Look, served: Served) -> None:
@@ -170,16 +161,6 @@ def test_a_filter_by_transition_leaves_pairs_of_these_two_groups(
     expect(page.locator("#selected")).not_to_contain_text(" of ")
 
 
-def test_a_least_gap_leaves_the_pairs_from_there_on(
-    look_at: Look, served: Served, audit_at: Callable[..., Audit]
-) -> None:
-    page = start_again(look_at, served)
-    gaps = audit_at(1, 0.025).gaps
-    limit = round(float(np.median(gaps)), 3)
-    page.locator("#least").fill(str(limit))
-    expect(page.locator("#selected")).to_contain_text(f"{int((gaps >= limit).sum())} of {len(gaps)} pairs")
-
-
 def test_heads_sort_both_ways_over_all_pages(look_at: Look, served: Served, audit_at: Callable[..., Audit]) -> None:
     page = start_again(look_at, served)
     gaps = np.sort(audit_at(1, 0.025).gaps)
@@ -218,51 +199,6 @@ def test_an_open_pair_shows_two_people_as_the_audit_does(
     expect(dialog).to_be_hidden()
 
 
-def test_gaps_split_over_columns_as_attribute_gaps_does(
-    look_at: Look, served: Served, model: Any, audit_at: Callable[..., Audit]
-) -> None:
-    page = start_again(look_at, served)
-    known = attribute_gaps(audit_at(1, 0.025), model)
-    page.locator("#split").click()
-    expect(page.locator("#split-words")).to_contain_text("All parts are exact")
-    assert read_parts(page, "#split-parts") == {
-        **{
-            one.column: [signed(one.mean_part), points(one.mean_size), str(one.n_pairs)]
-            for one in known.summary.columns
-        },
-        "Mean gap": [points(known.summary.mean_gap), "", str(len(known.audit.pairs))],
-    }
-    page.locator("#pairs tr").first.get_by_role("button").click()
-    expect(page.locator("#pair-parts .sum")).to_contain_text(points(known.audit.worst[0].gap))
-    case = [(one.left_row, one.right_row) for one in known.audit.worst].index(opened(page))
-    parts = {one.column: [signed(one.value)] for one in known.summary.worst[case]}
-    assert read_parts(page, "#pair-parts") == {**parts, "Gap": [points(known.audit.worst[case].gap)]}
-    page.keyboard.press("Escape")
-    move(page, changes=2)
-    expect(page.locator("#split-words")).to_contain_text("Split its mean gap again")
-    expect(page.locator("#split-region")).to_be_hidden()
-
-
-def test_what_if_moves_the_score_as_the_model_does(look_at: Look, served: Served, loans: Any, model: Any) -> None:
-    page = start_again(look_at, served)
-    page.locator("#pairs tr").first.get_by_role("button").click()
-    expect(page.get_by_role("dialog")).to_be_visible()
-    person = loans.train.X.iloc[[opened(page)[0]]]
-    for field, kind in (("group", "choice"), ("income", "amount")):
-        page.locator("#column").select_option(field)
-        changed = person.copy()
-        if kind == "choice":
-            options = page.locator("#choice option").all_inner_texts()
-            other = next(one for one in options if "(now)" not in one)
-            page.locator("#choice").select_option(label=other)
-            changed[field] = other
-        else:
-            changed[field] = 61_000
-            page.locator("#amount").fill("61000")
-        before, after = (float(model.predict_proba(one)[0, 1]) for one in (person, changed))
-        expect(page.locator("#answer")).to_contain_text(f"Score {before:.3f} → {after:.3f}")
-
-
 def test_what_if_refuses_nonsense_in_words(open_page: Open, served: Served, errors: list[str]) -> None:
     page = start(open_page, served)
     page.locator("#pairs tr").first.get_by_role("button").click()
@@ -290,20 +226,6 @@ def test_the_selection_is_saved_as_csv(
     assert [float(line["gap"]) for line in lines] == pytest.approx(np.sort(found.gaps[kept])[::-1])
     pairs = {(int(line["left_row"]), int(line["right_row"])) for line in lines}
     assert pairs == set(zip(found.pairs.left[kept].tolist(), found.pairs.right[kept].tolist(), strict=True))
-
-
-def test_the_saved_rule_and_policy_give_the_numbers_of_the_page_again(
-    look_at: Look, served: Served, audit_at: Callable[..., Audit]
-) -> None:
-    page = start_again(look_at, served)
-    move(page, changes=2, shift=0.05)
-    with page.expect_download() as saved:
-        page.locator("#export-toml").click()
-    path = saved.value.path()
-    assert Comparability.from_toml(path) == served.explorer.rule(2, 0.05)
-    found = audit_at(2, 0.05)
-    assert number(figures(page)["Comparable pairs"]) == len(found.pairs)
-    assert found.judge(Policy.from_toml(path)).outcome == "pass"
 
 
 def test_the_address_brings_back_what_was_looked_at(open_page: Open, served: Served) -> None:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
 from tests.browser.conftest import WIDTHS, Open
-from tests.browser.looking import find_faults, scrolls_sideways, spread_out, squeeze
-from tests.explore.asking import Served
+from tests.browser.looking import scrolls_sideways, spread_out, squeeze
 from tests.sizes import sized
 
 from likewise import Policy, audit
 from likewise.auditing import Audit
 from likewise.exceptions import ScoresCollapsed
-from likewise.explore import Explorer
 
 LEAK = re.compile(r"\b(NaN|nan|undefined|None|null|Infinity|inf|object Object)\b")
 KINDS = ("several labels", "numbers", "collapsed", "no intervals", "no baseline", "one worst pair")
@@ -61,34 +57,3 @@ def test_a_report_of_any_audit_reads_well(open_page: Open, loans: Any, tmp_path:
     assert f"{100 * (found['gap_mean'].value or 0):.2f}{unit}" in text
     assert ("Warning." in text) == (kind == "collapsed")
     assert not scrolls_sideways(page)
-
-
-@pytest.mark.parametrize("kind", ["several labels", "numbers"][: sized(1, None)])
-def test_an_explorer_of_other_scores_has_the_numbers_of_the_audit(
-    open_page: Open, loans: Any, serve_explorer: Callable[[Explorer], Served], kind: str
-) -> None:
-    found, asked = measure(kind, loans), ask_for(kind, loans)
-    asked.pop("n_resamples")
-    scores, y = asked.pop("scores"), asked.pop("y")
-    served = serve_explorer(Explorer(scores, loans.train.X, y, roles=loans.roles, rule=loans.rule, **asked))
-    page = open_page(served.address)
-    expect(page.locator("#pairs tr").first).to_be_attached()
-    expect(page.locator("#figures dd b").first).to_have_text(f"{len(found.pairs):,}")
-    measures = [found.measures, *found.by_label.values()]
-    shown = [squeeze(row) for row in page.locator("#slices tr").all_inner_texts()]
-    assert len(shown) == len(measures)
-    for row, one in zip(shown, measures, strict=True):
-        for name in ("gap_mean", "gap_q3", "gap_max"):
-            unit = " pp" if found.record.in_points else "%"
-            assert f"{100 * (one[name].value or 0):.2f}{unit}" in row
-    page.locator("#pairs tr").first.get_by_role("button").click()
-    expect(page.get_by_role("dialog")).to_be_visible()
-    expect(page.locator("#no-model")).to_be_visible()
-    assert LEAK.findall(squeeze(page.locator("body").inner_text())) == []
-    close_and_check(page)
-
-
-def close_and_check(page: Page) -> None:
-    page.keyboard.press("Escape")
-    page.locator("#least").fill("0.5")
-    assert find_faults(page) == []

@@ -18,7 +18,7 @@ import skl2onnx
 import skops.io
 from numpy.typing import NDArray
 from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringTensorType
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -325,12 +325,6 @@ def test_a_model_is_described_by_its_checksum(tmp_path: Path, numeric: Any) -> N
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "trusted": [],
     }
-
-
-def test_an_estimator_without_predict_is_no_model(tmp_path: Path) -> None:
-    skops.io.dump(BaseEstimator(), tmp_path / "m.skops")
-    with pytest.raises(ScoreError):
-        load_model(tmp_path / "m.skops", [])
 
 
 def test_what_a_model_warns_of_is_passed_on(frame: pa.Table, tmp_path: Path) -> None:

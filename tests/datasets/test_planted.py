@@ -104,13 +104,6 @@ def test_the_seed_and_the_size_decide_the_rows() -> None:
     assert first.checksum != load_dataset("planted", n_rows=100, split_seed=2).checksum
 
 
-def test_a_million_people_are_made_with_cases_of_their_own() -> None:
-    n_rows = sized(200_000, 1_000_000)
-    dataset = load_dataset("planted", n_rows=n_rows, frame="pyarrow")
-    assert (len(dataset.train), len(dataset.test)) == (n_rows * 3 // 4, n_rows // 4)
-    assert len(dataset.train.pairs) > n_rows // 10
-
-
 @pytest.mark.parametrize("n_rows", [0, 7, 2_000_001])
 def test_a_table_too_small_or_too_large_is_refused(n_rows: int) -> None:
     with pytest.raises(ValueError, match="can have 8 to 2,000,000 rows"):

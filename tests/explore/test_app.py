@@ -263,14 +263,6 @@ def test_it_listens_on_this_machine_only(client: Served) -> None:
             assert door.connect_ex((name, client.port)) != 0
 
 
-@pytest.mark.parametrize("what", ["api/pair", "api/what-if"])
-@pytest.mark.parametrize("question", [{}, {"left": 0}, {"left": [], "right": {}, "changes": 1, "shift": 1, "x": 2}])
-def test_questions_with_parts_missing_are_the_askers_fault(client: Served, what: str, question: Any) -> None:
-    response = ask(client, what, question)
-    assert response.status_code == 400
-    assert "__" not in response.json()["error"]
-
-
 def test_a_fault_of_ours_tells_the_page_nothing_of_the_inside(
     client: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

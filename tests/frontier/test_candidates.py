@@ -295,23 +295,6 @@ def test_a_rule_that_is_given_goes_before_those_in_the_grid(
 
 
 @ANY_CHOICE
-def test_antidotes_of_arrays_and_of_some_rows_are_shared_as_well(generator: Any) -> None:
-    random = np.random.default_rng(0)
-    X = np.column_stack([np.arange(200) % 2, random.integers(0, 9, (200, 2))]).astype(float)
-    y = (X[:, 1] + random.normal(size=200) > 4).astype(int)
-    generator.set_params(
-        roles=Roles(sensitive="x0", continuous=["x1", "x2"]), rule=Comparability(max_continuous_shift=0.2)
-    )
-    model = AugmentedClassifier(LogisticRegression(), generator, ratio=0.2)
-    grid = {"estimator__C": [0.1, 1.0, 2.0, 3.0]}
-    FrontierSearch(model, grid, **QUICK).fit(X, y)
-    assert len(generator.asked) <= 2
-    generator.asked.clear()
-    FrontierSearch(model, grid, **QUICK).fit(X, y, np.arange(200) % 4 > 0)
-    assert len(generator.asked) <= 2
-
-
-@ANY_CHOICE
 def test_weights_reach_pipelines_where_metadata_are_routed(planted: PlantedDataset, regression: Any) -> None:
     weights = np.arange(len(planted.train)) % 3 + 0.5
     known: dict[str, Any] = {"base": regression, "roles": planted.roles, "rule": planted.rule, **QUICK}

@@ -13,11 +13,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from likewise import (
     AugmentedClassifier,
-    Comparability,
     ConsistentClassifier,
     FrontierSearch,
     UniformGenerator,
@@ -26,7 +24,7 @@ from likewise import (
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import SearchLogError
 from likewise.frontier import WeightRange, replay_search
-from likewise.frontier._log import LoggedSearch, _seal, describe, rebuild
+from likewise.frontier._log import LoggedSearch, _seal
 
 Logged = tuple[Path, PlantedDataset, ConsistentClassifier]
 Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
@@ -248,29 +246,3 @@ def test_another_model_does_not_replay(logged: Logged) -> None:
     found = replay_search(path, data.train.X, data.train.y, estimator=other)
     assert not found.agrees
     assert found.differences[0].where.startswith("model 0 (base): ")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        float("inf"),
-        (1, "a", [2.5]),
-        {"a": (1,), 2: None},
-        Comparability(max_discrete_changes=2),
-    ],
-    ids=str,
-)
-def test_values_are_rebuilt(value: Any) -> None:
-    data = json.loads(json.dumps(describe(value)))
-    assert str(rebuild(data)) == str(value)
-    assert describe(rebuild(data)) == data
-
-
-def test_an_estimator_is_told_by_class_and_parameters() -> None:
-    told = describe(make_pipeline(FunctionTransformer(np.log1p), LogisticRegression(C=0.5, class_weight={0: 1.0})))
-    assert told["class"] == "sklearn.pipeline.Pipeline"
-    of_log, of_regression = (step["tuple"][1]["params"] for step in told["params"]["steps"])
-    assert of_log["func"] == {"text": "<ufunc 'log1p'>"}
-    assert of_regression["class_weight"] == {"dict": [[0, 1.0]]}
-    assert describe(object()) == {"text": "<object object>"}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import MissingExtra, ParameterError
-from likewise.frontier import WeightRange, replay_search
+from likewise.frontier import WeightRange
 
 Search = Callable[..., Any]  # a FrontierSearch, all of whose numbers are known here
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")
@@ -44,22 +43,6 @@ class Stop:
         self.after -= 1
         if not self.after:
             raise KeyboardInterrupt
-
-
-def test_a_study_goes_on_from_its_log_and_replays_without_optuna(
-    search: Search, planted: PlantedDataset, lender: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("optuna")
-    path = tmp_path / "search.jsonl"
-    with pytest.raises(KeyboardInterrupt):
-        search(SPACE, **STUDY, log=path, progress=Stop(7)).fit(planted.train.X, planted.train.y)
-    lender.seen.clear()
-    found = search(SPACE, **STUDY, log=path).fit(planted.train.X, planted.train.y)
-    assert len(lender.seen) == 4 + 2  # those left, and two refits
-    assert names_of(found) == names_of(search(SPACE, **STUDY).fit(planted.train.X, planted.train.y))
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    given = {"estimator": found.estimator, "base": found.base}
-    assert replay_search(path, planted.train.X, planted.train.y, **given).agrees
 
 
 def test_another_seed_gives_other_candidates(search: Search, planted: PlantedDataset) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.generation.test_promises import cases
 from tests.sizes import sized
 
 torch = pytest.importorskip("torch")
 
 from likewise import Comparability, Roles, load_dataset  # noqa: E402  # after torch, without which there is nothing to test
-from likewise.exceptions import GenerationError, SavedFolderError  # noqa: E402
 from likewise.generation._gibbs import GibbsGenerator  # noqa: E402
-from likewise.nets._storage import load_folder, save_folder  # noqa: E402
 
 ROLES = Roles(sensitive="status", discrete=["home", "town", "job"], continuous=["age", "gain"], label="rich")
 RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.1)
@@ -135,49 +133,6 @@ def test_continuous_values_are_those_of_people_nearby(fitted: GibbsGenerator, pe
     assert not still.changed["age"].any()
 
 
-def test_the_same_seed_gives_the_same_antidotes_and_torch_is_left_alone(people: pd.DataFrame) -> None:
-    some = people.head(200)
-    torch.manual_seed(5)
-    before = torch.get_rng_state()
-    one, same, other = (make(random_state=seed).fit(some).generate(some) for seed in (1, 1, 2))
-    assert one.frame.equals(same.frame)
-    assert not one.frame.equals(other.frame)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_a_loaded_generator_makes_the_same_antidotes(
-    fitted: GibbsGenerator, people: pd.DataFrame, tmp_path: Path
-) -> None:
-    fitted.save(tmp_path / "saved")
-    loaded = GibbsGenerator.load(tmp_path / "saved", device="cpu")
-    assert loaded.generate(people, rounds=2).frame.equals(fitted.generate(people, rounds=2).frame)
-    assert loaded.get_params() == fitted.get_params()
-    assert loaded.history_ == fitted.history_
-    assert loaded.feature_names_in_.tolist() == fitted.feature_names_in_.tolist()
-
-
-def test_binned_columns_and_no_rule_are_saved(tmp_path: Path) -> None:
-    X = pd.DataFrame({"age": [20, 30, 50, 60] * 10, "job": ["cook", "smith"] * 20})
-    roles = Roles(sensitive="age", discrete="job", bins={"age": (40,)})
-    generator = make(roles, None, min_plausibility=0.0).fit(X, [0, 1] * 20)
-    generator.save(tmp_path / "saved")
-    antidotes = GibbsGenerator.load(tmp_path / "saved", device="cpu").generate(X, [0, 1] * 20)
-    assert len(antidotes)
-    assert antidotes.frame.equals(generator.generate(X, [0, 1] * 20).frame)
-
-
-def test_a_damaged_folder_is_told(fitted: GibbsGenerator, tmp_path: Path) -> None:
-    with pytest.raises(GenerationError, match="This GibbsGenerator is not fitted"):
-        make().save(tmp_path / "empty")
-    fitted.save(tmp_path / "saved")
-    record, arrays = load_folder(tmp_path / "saved", "GibbsGenerator 1")
-    wrong: dict[str, Any] = {"sizes": [2, 3], "params": {}, "schema": "{}", "roles": None, "n_learned": 9}
-    for broken in ({name: value} for name, value in wrong.items()):
-        save_folder(tmp_path / "saved", "GibbsGenerator 1", record | broken, arrays)
-        with pytest.raises(SavedFolderError, match="lacks something or has too much"):
-            GibbsGenerator.load(tmp_path / "saved", device="cpu")
-
-
 def test_progress_is_told_as_it_is_kept(people: pd.DataFrame) -> None:
     seen: list[dict[str, Any]] = []
     generator = make(progress=seen.append).fit(people)
@@ -211,33 +166,6 @@ def test_unseen_categories_stay_and_unseen_sensitive_values_get_others(
     assert antidotes.coverage == 1
     assert set(antidotes.frame["town"]) == {"new"}
     assert set(antidotes.frame["status"]) == {"married", "single"}
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int], Roles, Comparability]:
-    """Draw tables of any shape, down to three rows, and rules for them."""
-    n = draw(st.integers(3, 30))
-    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    widths = {kind: draw(st.integers(0, 2)) for kind in ("discrete", "ordinal", "matched", "continuous")}
-    columns: dict[str, Any] = {"s0": ["a", "b", *random.choice(["a", "b", "c"], n - 2)]}
-    if draw(st.booleans()):
-        columns["s1"] = ["x", "y", *random.choice(["x", "y"], n - 2)]
-    for kind, width in widths.items():
-        n_values = draw(st.integers(1, 4))
-        for i in range(width):
-            values = random.integers(0, n_values, n)
-            columns[f"{kind}{i}"] = values * 1.5 if kind == "continuous" else values
-    named = {kind: [f"{kind}{i}" for i in range(width)] for kind, width in widths.items()}
-    ordinal: Any = {name: [0, 1, 2, 3] for name in named.pop("ordinal")}
-    roles = Roles(sensitive=[name for name in ("s0", "s1") if name in columns], ordinal=ordinal, **named)  # type: ignore[arg-type]
-    rule = Comparability(
-        max_discrete_changes=draw(st.integers(0, 3)),
-        max_continuous_shift=draw(st.sampled_from([0.0, 0.3, 1.0])),
-        max_ordinal_shift=draw(st.sampled_from([0, 1, 1.5])),
-        sensitive_differs=draw(st.sampled_from(["any", "all"])),
-        must_match=tuple(named["discrete"][:1]) if draw(st.booleans()) else (),
-    )
-    return pd.DataFrame(columns), random.integers(0, 2, n).tolist(), roles, rule
 
 
 @settings(max_examples=sized(6, 40))

@@ -12,7 +12,6 @@ torch = pytest.importorskip("torch")
 
 from likewise.generation import _gibbs_network as _network  # noqa: E402  # after torch
 from likewise.generation._gibbs_network import (  # noqa: E402  # need torch  # noqa: E402
-    N_EDGES,
     ConditionalInputs,
     Conditionals,
     TrainingPlan,
@@ -158,19 +157,3 @@ def test_noise_is_not_learned_by_heart() -> None:
     assert set(history[0]) == {"iteration", "seconds", "loss", "held_out_loss"}
     learned = probabilities(network, codes, random.random((60, 3)), 0)
     assert learned.min() > 0.05
-
-
-def test_the_same_seed_learns_the_same_bytes_and_another_does_not() -> None:
-    random = np.random.default_rng(0)
-    codes, values = random.integers(0, 2, (50, 2)).astype(np.int32), random.random((50, 1))
-    one, same, other = (learn(codes, (2, 2), values, 20, seed=seed).weights for seed in (1, 1, 2))
-    assert all(torch.equal(one[name], same[name]) for name in one)
-    assert not torch.equal(one["first"], other["first"])
-
-
-@pytest.mark.parametrize("values", [[0.0] * 5, [0.1, 0.2, 0.2, 0.9], [-1e9, 0.5, 1.0]])
-def test_edges_ascend_and_are_values_that_occur(values: list[float]) -> None:
-    edges = find_edges(np.array(values)[:, None])
-    assert edges.shape == (1, N_EDGES)
-    assert (np.diff(edges) >= 0).all()
-    assert set(edges.ravel().tolist()) <= set(values)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -217,21 +216,6 @@ def test_fewer_than_asked_is_said_once(people: pa.Table, tmp_path: Path) -> None
     assert len(seen) == 1
 
 
-def test_the_tables_of_a_stream_are_not_held(generator: BaseGenerator, people: pa.Table) -> None:
-    n_read = 0
-
-    def tables() -> Iterator[pa.RecordBatch]:
-        nonlocal n_read
-        for batch in people.to_batches(max_chunksize=10):
-            n_read += len(batch)
-            yield batch
-
-    made = iter_antidotes(generator, tables(), rows_at_a_time=20)
-    assert n_read == 0
-    assert len(next(made)) == 100
-    assert n_read == 20
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -261,11 +245,6 @@ def test_tables_of_two_forms_are_refused(generator: BaseGenerator, people: pa.Ta
         generate_parts(generator, 3, tmp_path / "made")
     with pytest.raises(ValueError, match="rows_at_a_time is 0"):
         generate_parts(generator, [people], tmp_path / "made", rows_at_a_time=0)
-
-
-def test_a_saved_generator_of_any_kind_is_loaded(fitted: BaseGenerator, tmp_path: Path) -> None:
-    fitted.save(tmp_path / "saved")
-    assert type(load_generator(tmp_path / "saved", device="cpu")) is type(fitted)
 
 
 def test_what_is_no_generator_is_refused(tmp_path: Path) -> None:

@@ -203,15 +203,6 @@ def test_odd_ids_are_refused(make: Make, people: pa.Table, ids: Any, message: st
         make("UniformGenerator").fit(people).generate(people, row_ids=ids)
 
 
-def test_a_generator_that_cannot_says_so(make: Make, people: pa.Table) -> None:
-    class Plain(UniformGenerator):
-        _propose_by_row = BaseGenerator._propose_by_row
-
-    generator = Plain(make("UniformGenerator").roles).fit(people)
-    with pytest.raises(GenerationError, match="Plain cannot generate row by row"):
-        generator.generate(people, row_ids=np.arange(150))
-
-
 def test_numbers_are_the_same_in_numpy_and_torch() -> None:
     keys = stir(np.arange(500, dtype=np.uint64))
     numbers = RowNumbers(keys, "a")

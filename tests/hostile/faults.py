@@ -1,42 +1,25 @@
-"""Faults of everything that likewise reads: tables of doors and what is put through them, drawn by number."""
+"""Faults of tables and of the files that hold them, drawn by number."""
 
 from __future__ import annotations
 
 import gzip
-import io
-import json
-import pickle
+import random as stdlib
 import shutil
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from tests.hostile.mutations import change_bytes
 
-__all__ = ["DOORS", "Call", "Home", "base_call", "draw_call"]
+__all__ = ["Call", "Home", "break_file"]
 
 Random = np.random.Generator
 COLUMNS: Final = ("--label", "hired", "--sensitive", "race", "--ignore", "name", "--max-continuous-shift", "0.1")
 FAST: Final = ("--resamples", "40", "--quiet")
 FEATURES: Final = ("--features", "age,hours")
 SCORED: Final = (*COLUMNS, *FAST, "--scores", "p")
-JUNK: Final[Sequence[Any]] = (
-    None,
-    -1,
-    1e308,
-    "x",
-    "",
-    [],
-    {},
-    True,
-    "<script>alert(1)</script>",
-    "inf",
-    [[]],
-    2**70,
-    0.5,
-)
 
 
 @dataclass(frozen=True)
@@ -58,9 +41,6 @@ class Call:
     fault: str
     args: tuple[str, ...]
     has_to_fail: bool
-
-
-# ---- files ----
 
 
 def _in_cell(name: str, value: str) -> Callable[[Random, list[list[str]]], list[list[str]]]:
@@ -109,43 +89,23 @@ TABLE_FAULTS: Final[dict[str, Callable[[Random, list[list[str]]], list[list[str]
 }
 
 
-def _flip(random: Random, content: bytes) -> bytes:
-    changed = bytearray(content)
-    for place in random.integers(0, len(changed), int(random.integers(1, 6))):
-        changed[place] ^= int(random.integers(1, 256))
-    return bytes(changed)
-
-
-def _cut(random: Random, content: bytes) -> bytes:
-    return content[: int(random.integers(0, len(content) * 9 // 10))]
-
-
-def _insert(piece: bytes) -> Callable[[Random, bytes], bytes]:
-    def change(random: Random, content: bytes) -> bytes:
-        place = int(random.integers(0, len(content)))
-        return content[:place] + piece + content[place:]
-
-    return change
-
-
-def _fill(random: Random, content: bytes) -> bytes:
-    return random.bytes(int(random.integers(1, 500)))
-
-
 DAMAGE: Final[dict[str, Callable[[Random, bytes], bytes]]] = {
-    "bytes flipped": _flip,
-    "cut off": _cut,
-    "a zero inside": _insert(b"\0"),
-    "no UTF-8 inside": _insert(b"\xff\xfe"),
-    "an open quote": _insert(b'"'),
-    "an escape sequence": _insert(b"\x1b[31m"),
-    "noise": _fill,
+    "bytes changed": lambda random, content: change_bytes(random_of(random), content),
+    "cut off": lambda random, content: content[: int(random.integers(0, len(content) * 9 // 10))],
+    "noise": lambda random, _: random.bytes(int(random.integers(1, 500))),
     "nothing": lambda *_: b"",
     "blanks": lambda *_: b" \n \n",
 }
 
 
-def break_file(random: Random, number: int, home: Home) -> Call:
+def random_of(random: Random) -> stdlib.Random:
+    """Return random numbers as mutations draw them."""
+    return stdlib.Random(int(random.integers(2**32)))
+
+
+def break_file(number: int, home: Home) -> Call:
+    """Return a call with a fault, which the files of a home now have; the same number gives the same fault."""
+    random = np.random.default_rng(number)
     kinds = [
         *TABLE_FAULTS,
         *(f"{kind}: {name}" for kind in ("csv", "csv.gz", "parquet") for name in DAMAGE),
@@ -199,233 +159,3 @@ ODD_FILES: Final[dict[str, Callable[[Home], Path]]] = {
     "a name too long": lambda home: home.folder / ("x" * 300 + ".csv"),
     "a name with a zero": lambda home: home.folder / "a\0b.csv",
 }
-
-# ---- options ----
-
-NO_COUNT: Final = ("", " ", "abc", "-1", "1.5", "nan", "inf", "1e", "0x", "1,000", "--", "1" * 400)
-NO_NUMBER: Final = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "-1", "1.2.3", "0,5", "5 %x", "--")
-NO_COLUMN: Final = ("", " ", ",", "nobody", "race,nobody", "race,,sex", "hired", "p", "a\nb", "race;sex", "x" * 300)
-NO_CHOICE: Final = ("", " ", "maybe", "ANY!", "0", "any,all", "none ", "\u202e")
-NO_FILE: Final = ("", "nobody.toml", "{folder}", "{csv}x", "{parquet}", "x" * 300, "/dev/null/x", "{csv}/x")
-NO_MARK: Final = ("", "ab", "é", "\n", '"', "\u202e", "\\t\\t")
-OPTIONS: Final[dict[str, Sequence[str]]] = {
-    **dict.fromkeys(("--max-discrete-changes", "--resamples", "--max-pairs"), NO_COUNT),
-    **dict.fromkeys(("--threshold", "--approval-rate", "--gap-limit", "--scale"), NO_NUMBER),
-    "--max-continuous-shift": NO_NUMBER,
-    "--limits": ("", " ", "nobody=0.1", "age=", "=1", "age"),
-    **dict.fromkeys(("--sensitive", "--discrete", "--continuous", "--must-match"), NO_COLUMN),
-    "--scores": ("", " ", ",", "nobody", "p,nobody", "race", "hired", "age", "x" * 300),
-    "--row-id": ("", " ", "nobody", "race", "hired", "p"),
-    "--text": ("", " ", "nobody", "p,nobody"),
-    "--ordinal": ("", "size", "size=", "=S<M", "size=S", "nobody=a<b", "race=red<blue", "size=S<S<M", "size<S"),
-    "--bins": ("", "age", "age=", "age=0", "age=x", "race=3", "nobody=4", "age=5,4,3", "age=nan,"),
-    "--missing": (*NO_CHOICE, "age=maybe", "nobody=median"),
-    "--task": NO_CHOICE,
-    **dict.fromkeys(("--rule", "--policy", "--model"), NO_FILE),
-    "--pairs": ("", "nobody", "{csv}", "{folder}"),
-    "--encoding": ("", " ", "undefined", "klingon", "utf-16", "utf-8\0", "base64", "x" * 300),
-    "--delimiter": NO_MARK,
-    "--decimal": NO_MARK,
-    "--memory-limit": ("", "abc", "-1", "0", "5 XB", "nan GB", "1 byte of"),
-    "--positive": ("", "maybe", "yes,no", "\u202e"),
-    "--nonsense": ("", "1"),
-}
-HARMLESS: Final = {  # what may be meant so
-    ("--sensitive", "race,,sex"),
-}
-
-
-def break_option(random: Random, number: int, home: Home) -> Call:
-    cases = [(name, value) for name, values in OPTIONS.items() for value in values]
-    # a fixed shuffle, so that any draw has options of all kinds
-    name, value = cases[int(np.random.default_rng(0).permutation(len(cases))[number % len(cases)])]
-    args = ["audit", str(home.csv), *SCORED]
-    if name in args:  # in its place
-        del args[args.index(name) : args.index(name) + 2]
-    value = value.format(csv=home.csv, parquet=home.parquet, folder=home.folder) if "{" in value else value
-    return Call(f"{name} {value!r:.60}", (*args, f"{name}={value}"), (name, value) not in HARMLESS)
-
-
-# ---- policies ----
-
-LIMITS: Final = ("max_gap_mean", "max_positive_gap_mean", "max_flip_rate", "min_roc_auc", "min_accuracy", "max_gap_p95")
-VALUES: Final = (
-    '"0.2"',
-    "true",
-    "[0.2]",
-    "{}",
-    "nan",
-    "-0.5",
-    "1979-05-27",
-    "''",
-    "1e400",
-    "2",
-    "",
-    "0.2 0.3",
-    "_",
-    "0x",
-)
-
-
-def _misspell(random: Random, name: str) -> str:
-    place = int(random.integers(0, len(name)))
-    return name[:place] + str(random.choice(list("aeqz_"))) * int(random.integers(0, 3)) + name[place + 1 :] + "_x"
-
-
-POLICIES: Final[dict[str, Callable[[Random, str], str]]] = {
-    "a misspelt limit": lambda random, name: f"{_misspell(random, name)} = 0.5\n",
-    "no such value": lambda random, name: f"{name} = {random.choice(VALUES)}\n",
-    "a limit twice": lambda _, name: f"{name} = 0.5\n{name} = 0.6\n",
-    "an unknown table": lambda random, name: f"[{_misspell(random, name)}]\n{name} = 0.5\n",
-    "no limit": lambda random, _: str(random.choice(["", "\n", "# none\n", "min_pairs = 5\n"])),
-    "too few pairs asked": lambda random, name: (
-        f"{name} = 0.5\nmin_pairs = {random.choice(['-1', '1.5', 'true', '[]'])}\n"
-    ),
-    "no TOML": lambda random, name: _insert(b'"=[')(random, f"{name} = 0.5\n".encode()).decode(),
-    "a table in a list": lambda _, name: f"[[{name}]]\nx = 1\n",
-}
-
-
-def break_policy(random: Random, number: int, home: Home) -> Call:
-    fault = [*POLICIES, *DAMAGE][number % (len(POLICIES) + len(DAMAGE))]
-    name = str(random.choice(LIMITS))
-    if fault in POLICIES:
-        content = POLICIES[fault](random, name).encode()
-    else:
-        content = DAMAGE[fault](random, f"{name} = 0.5\nmin_pairs = 5\n".encode())
-    home.policy_toml.write_bytes(content)
-    has_to_fail = fault in POLICIES or fault in ("nothing", "blanks")
-    return Call(fault, ("audit", str(home.csv), *SCORED, "--policy", str(home.policy_toml)), has_to_fail)
-
-
-# ---- records ----
-
-
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inside = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
-    return [place for name, one in inside for place in [(*path, name), *_places(one, (*path, name))]]
-
-
-def break_record(random: Random, number: int, home: Home) -> Call:
-    record = json.loads(home.record.read_text())
-    places = _places(record)
-    path = places[int(random.integers(len(places)))]
-    owner = record
-    for name in path[:-1]:
-        owner = owner[name]
-    faults = ("another value", "lost", "twice as long", *DAMAGE, "no JSON number", "deep", "a huge number")
-    fault = faults[number % len(faults)]
-    if fault == "another value":
-        owner[path[-1]] = JUNK[int(random.integers(len(JUNK)))]
-    elif fault == "lost":
-        del owner[path[-1]]
-    elif fault == "twice as long" and isinstance(owner, list):
-        owner += owner
-    text = json.dumps(record)
-    if fault in ("no JSON number", "deep", "a huge number"):
-        value = {"no JSON number": "NaN", "deep": "[" * 100_000, "a huge number": "1" + "0" * 400}[fault]
-        owner[path[-1]] = "HERE"
-        text = json.dumps(record).replace('"HERE"', value, 1)
-    home.record.write_bytes(DAMAGE[fault](random, text.encode()) if fault in DAMAGE else text.encode())
-    args = ("verify", str(home.record), str(home.csv)) if number % 4 == 3 else ("report", str(home.record))
-    has_to_fail = fault in ("noise", "nothing", "blanks", "no JSON number", "deep")
-    return Call(f"{fault} at {'.'.join(map(str, path))}", args, has_to_fail)
-
-
-# ---- models ----
-
-
-def _zip_of(name: str, content: bytes) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(name, content)
-    return file.getvalue()
-
-
-class _Call:
-    def __reduce__(self) -> Any:
-        return print, ("a pickle was run",)
-
-
-OTHER_MODELS: Final[dict[str, bytes]] = {
-    "a pickle": pickle.dumps(_Call()),
-    "an old pickle": pickle.dumps(_Call(), protocol=0),
-    "a zip": _zip_of("a.txt", b"x"),
-    "a schema of nothing": _zip_of("schema.json", b"{}"),
-    "a schema of print": _zip_of(
-        "schema.json", b'{"__class__": "print", "__module__": "builtins", "__loader__": "TypeNode"}'
-    ),
-    "a schema that is none": _zip_of("schema.json", b"[1, 2"),
-    "a pickle in a zip": _zip_of("data.pkl", pickle.dumps(_Call())),
-}
-
-
-def break_model(random: Random, number: int, home: Home) -> Call:
-    kind = ("skops", "onnx")[number % 2]
-    faults = [*DAMAGE, *OTHER_MODELS]
-    fault = faults[number // 2 % len(faults)]
-    path = home.folder / f"model.{kind}"
-    path.write_bytes(OTHER_MODELS[fault] if fault in OTHER_MODELS else DAMAGE[fault](random, path.read_bytes()))
-    has_to_fail = fault in OTHER_MODELS or fault in ("noise", "nothing", "blanks")
-    return Call(
-        f"{kind}: {fault}", ("audit", str(home.csv), *COLUMNS, *FAST, "--model", str(path), *FEATURES), has_to_fail
-    )
-
-
-# ---- folders ----
-
-
-def break_folder(random: Random, number: int, home: Home) -> Call:
-    folder = (home.pairs, home.generator)[number % 2]
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    path = files[number // 2 % len(files)]
-    faults = ("lost", "of another", "twice", *DAMAGE)
-    fault = faults[number // 2 // len(files) % len(faults)]
-    if fault == "lost":
-        path.unlink()
-    elif fault == "of another":
-        path.write_bytes(files[int(random.integers(len(files)))].read_bytes())
-    elif fault == "twice":
-        shutil.copy(path, path.with_name(f"x{path.name}"))
-    else:
-        path.write_bytes(DAMAGE[fault](random, path.read_bytes()))
-    has_to_fail = fault in ("lost", "noise", "nothing", "blanks")
-    return Call(f"{path.name} {fault}", _use_folder(home, folder), has_to_fail)
-
-
-def _use_folder(home: Home, folder: Path) -> tuple[str, ...]:
-    if folder == home.pairs:
-        return "audit", str(home.csv), *SCORED, "--pairs", str(folder)
-    return "antidote", str(home.csv), "--load", str(folder), "--quiet"
-
-
-DOORS: Final[dict[str, Callable[[Random, int, Home], Call]]] = {
-    "files": break_file,
-    "options": break_option,
-    "policies": break_policy,
-    "records": break_record,
-    "models": break_model,
-    "folders": break_folder,
-}
-
-
-def draw_call(door: str, number: int, home: Home) -> Call:
-    """Return a call with a fault, which the files of a home now have; the same number gives the same fault."""
-    return DOORS[door](np.random.default_rng([list(DOORS).index(door), number]), number, home)
-
-
-def base_call(door: str, home: Home) -> list[tuple[str, ...]]:
-    """Return what the calls of a door are without a fault."""
-    asked = ("audit", str(home.csv), *SCORED)
-    calls: dict[str, list[tuple[str, ...]]] = {
-        "files": [asked, ("audit", str(home.parquet), *SCORED)],
-        "options": [asked],
-        "policies": [(*asked, "--policy", str(home.policy_toml))],
-        "records": [("report", str(home.record)), ("verify", str(home.record), str(home.csv))],
-        "models": [
-            ("audit", str(home.csv), *COLUMNS, *FAST, "--model", str(home.folder / f"model.{kind}"), *FEATURES)
-            for kind in ("skops", "onnx")
-        ],
-        "folders": [_use_folder(home, home.pairs), _use_folder(home, home.generator)],
-    }
-    return calls[door]

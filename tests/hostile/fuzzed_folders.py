@@ -15,6 +15,7 @@ import pyarrow.parquet
 import safetensors.numpy
 from tests.explore.asking import start_page
 from tests.hostile.cases import Case, Random, Reader
+from tests.hostile.fuzzed_files import seal
 from tests.hostile.mutations import change_bytes, change_data, dump
 
 from likewise import Roles, load_dataset
@@ -44,12 +45,26 @@ def _change_array(random: Random, array: Any) -> Any:
     return array
 
 
+def _change_schemas(random: Random, data: Any) -> Any:
+    """Change the schemas inside of plain data; their checksums fit."""
+    if not isinstance(data, dict):
+        return data
+    return {
+        name: dump(seal(change_data(random, json.loads(one)))).decode()
+        if name == "schema" and isinstance(one, str)
+        else _change_schemas(random, one)
+        for name, one in data.items()
+    }
+
+
 def forge_folder(random: Random, head: dict[str, Any], numbers: bytes) -> dict[str, bytes]:
     """Change the record, an array or the bytes of a saved estimator; most have a checksum that fits, as a forger's."""
     record = head["record"]
-    way = random.randrange(4)
+    way = random.randrange(5)
     if way < 2:
         record = json.loads(json.dumps(change_data(random, record)))
+    elif way == 4:
+        record = _change_schemas(random, record)
     if way in (1, 2):
         arrays = dict(safetensors.numpy.load(numbers))
         name = random.choice(sorted(arrays))

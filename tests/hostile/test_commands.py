@@ -33,6 +33,7 @@ PYTHON = re.compile(
 QUOTED = re.compile(r"'[^']*'|\[[^\]]*\]")  # values, which may be anything
 ODD = (
     *("", "abc", "-1", "1.5", "2", "1e400", "0.3", "2 GB", "nobody", "race", "hired", "name", "age,hours", "age=x"),
+    *("nan", "1,000", "1e", "race,nobody", "a\nb", "x" * 300, "\u202e", "--", "/dev/null/x", "5 XB", "size=S"),
     *("size=S<M", "yes", "none", "regression", "sample", "utf-16"),
     *("{csv}", "{model_skops}", "{folder}", "{record}"),
 )
@@ -114,7 +115,6 @@ CALLS: dict[str, Callable[[Home], tuple[object, ...]]] = {
     "report": lambda home: ("report", home.record),
     "verify": lambda home: ("verify", home.record, home.csv),
     "review": lambda home: ("review", "sheet", home.audit, "--out", "sheet.csv"),
-    "sign": lambda home: ("sign", home.record),
 }
 
 

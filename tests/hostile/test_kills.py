@@ -66,13 +66,12 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_on_a_full_disk_it_is_exit_code_4_and_nothing_has_the_name(command: str, csv: Path, tmp_path: Path) -> None:
-    args = parts_of(tmp_path, csv, command)
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))  # bytes of a file; a semaphore of joblib takes 32
         try:
-            main(args)
+            main(parts_of(tmp_path, csv, command))
         except SystemExit as stop:
             os._exit(int(stop.code or 0))
         finally:

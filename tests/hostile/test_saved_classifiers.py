@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.sizes import sized
 
 from likewise import (
     AntiDROClassifier,
@@ -25,10 +22,9 @@ from likewise import (
     UniformGenerator,
 )
 from likewise.baselines import LCIFRClassifier, ProjectSensitive, SenSRClassifier
-from likewise.exceptions import LikewiseError, LikewiseWarning, SavedFolderError
+from likewise.exceptions import SavedFolderError
 from likewise.nets._storage import load_folder, save_folder
 
-Forge = Callable[[dict[str, Any], dict[str, Any]], tuple[dict[str, Any], dict[str, Any]]]
 RANDOM = np.random.default_rng(0)
 PEOPLE = pa.table(
     {
@@ -53,7 +49,6 @@ KINDS: dict[str, Callable[[], Any]] = {
     "projection": lambda: ProjectSensitive("sex"),
     "smoothed": lambda: SmoothedScores(NetworkClassifier(**SMALL), ROLES, Comparability(max_continuous_shift=0.2)),
 }
-FAULTS: list[Any] = [None, True, -1, 0, 3, 10**400, 1.5, 1e308, "", "x", [], [1], ["x"], {}, {"a": 1}, [[1, 2], [3]]]
 
 
 @pytest.fixture(scope="module", params=list(KINDS))
@@ -87,58 +82,6 @@ def changed_at(data: Any, place: tuple[Any, ...], value: Any) -> Any:
     changed = data.copy()
     changed[place[0]] = changed_at(data[place[0]], place[1:], value)
     return changed
-
-
-def schema_place(record: dict[str, Any]) -> tuple[Any, ...]:
-    return next(place for place in places_in(record) if place[-1] == "schema")
-
-
-def value_at(data: Any, place: tuple[Any, ...]) -> Any:
-    return data if not place else value_at(data[place[0]], place[1:])
-
-
-def forge(random: np.random.Generator, record: dict[str, Any], arrays: dict[str, Any]) -> tuple[Any, Any]:
-    """Put a fault somewhere into the record, the schema in it, or the arrays."""
-    fault = FAULTS[random.integers(len(FAULTS))]
-    which = random.integers(3)
-    if which == 0:
-        places = [place for place in places_in(record) if "history" not in place]
-        return changed_at(record, places[random.integers(len(places))], fault), arrays
-    if which == 1:
-        where = schema_place(record)
-        schema = {name: one for name, one in json.loads(value_at(record, where)).items() if name != "checksum"}
-        places = places_in(schema)
-        schema = changed_at(schema, places[random.integers(len(places))], fault)
-        canonical = json.dumps(schema, sort_keys=True, separators=(",", ":"))
-        schema["checksum"] = hashlib.sha256(canonical.encode()).hexdigest()
-        return changed_at(record, where, json.dumps(schema)), arrays
-    names = sorted(name for name, array in arrays.items() if array.ndim)
-    name = names[random.integers(len(names))]
-    array = arrays[name]
-    odd = np.full_like(array, np.nan) if array.dtype.kind == "f" else np.full_like(array, -5)
-    faults = (array[:0], np.concatenate([array, array]), odd, array[..., None])
-    return record, arrays | {name: faults[random.integers(len(faults))]}
-
-
-@pytest.mark.long(2)
-def test_a_forged_folder_is_refused_in_one_line_or_works(saved: tuple[type[Any], Path], tmp_path: Path) -> None:
-    kind, folder = saved
-    whole = use(kind, folder)
-    record, arrays = load_folder(folder, kind._kind())
-    random, refusals, n_forged = np.random.default_rng(1), list[str](), sized(30, 600)
-    for _ in range(n_forged):
-        save_folder(tmp_path / "forged", kind._kind(), *forge(random, record, arrays))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LikewiseWarning)
-            try:
-                found = use(kind, tmp_path / "forged")
-            except LikewiseError as error:
-                refusals.append(str(error))
-                continue
-        assert np.isfinite(found).all()
-        assert len(found) == len(whole)
-    assert [words for words in refusals if "\n" in words] == []
-    assert 0.2 * n_forged < len(refusals) < n_forged
 
 
 def test_what_would_fail_later_is_refused_when_it_is_loaded(saved: tuple[type[Any], Path], tmp_path: Path) -> None:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
@@ -140,31 +135,6 @@ def test_rows_without_antidotes_count_their_own_loss_only(data: Dataset) -> None
     assert last["own_loss"] == pytest.approx(last["loss"], rel=1e-4)
 
 
-def test_batches_of_one_shape_need_no_antidotes_and_hold_any_batch(data: Dataset, antidotes: Antidotes) -> None:
-    """As on a GPU, where a step is recorded: a batch may have a row twice, from two epochs."""
-    model = small(n_iterations=2).fit(data.train.X, data.train.y, antidotes=antidotes)
-    people = model._people(data.train.X, data.train.y, np.asarray(data.train.y, np.int64), np.ones(len(data.train.y)))
-    none = replace(antidotes, frame=antidotes.frame.head(0), source=antidotes.source[:0])
-    richest = np.argsort(np.bincount(antidotes.source, minlength=len(data.train.y)), kind="stable")[::-1]
-    for some, kind in itertools.product((antidotes, none), ("worst", "mean", "consistency")):
-        loss = AntidoteLoss(
-            model.network_,
-            people,
-            lambda epoch, some=some: some,  # type: ignore[misc]  # of a lambda
-            kind=kind,  # type: ignore[arg-type]  # one of three words
-            weight=1.0,
-            most=None,
-            random=np.random.default_rng(0),
-        )
-        loss.start_epoch(0)
-        batches = [torch.from_numpy(rows.copy()) for rows in (richest[-5:], richest[[0, 0, 1, 1, 2]])]
-        expected = [loss.loss(*loss.draw(rows)).item() for rows in batches]
-        loss._is_filled = True
-        drawn = [loss.draw(rows) for rows in batches]
-        assert [one.shape for one in drawn[0]] == [one.shape for one in drawn[1]]
-        assert [loss.loss(*one).item() for one in drawn] == pytest.approx(expected, rel=1e-5)
-
-
 class Barren(UniformGenerator):
     """Make of each row the row itself, which is no antidote."""
 
@@ -183,15 +153,6 @@ def test_a_fitted_generator_is_used_as_it_is_and_any_other_is_cloned(data: Datas
         small(FrozenEstimator(generator), n_iterations=5, rounds=1), {"antidote_weight": [0.5, 1.0]}, cv=2
     ).fit(data.train.X, data.train.y)
     assert search.best_estimator_.generator_.network_ is generator.network_
-
-
-def test_the_same_seed_gives_the_same_predictions(data: Dataset) -> None:
-    fresh = UniformGenerator(data.roles, data.rule)
-    one, other = (
-        small(fresh, n_iterations=20, refresh_every=2).fit(data.train.X, data.train.y).predict_proba(data.test.X)
-        for _ in range(2)
-    )
-    np.testing.assert_array_equal(one, other)
 
 
 def test_no_more_antidotes_are_made_than_are_used(data: Dataset) -> None:
@@ -237,24 +198,6 @@ def test_at_most_so_many_antidotes_of_a_row_are_used(sources: list[int], most: i
     assert (np.diff(chosen) > 0).all()
     counts = np.bincount(source[chosen], minlength=7)
     np.testing.assert_array_equal(counts, np.minimum(np.bincount(source, minlength=7), most))
-
-
-@pytest.mark.long(3)
-@pytest.mark.parametrize("kind", [pl.DataFrame, pa.Table.from_pandas, pd.DataFrame])
-def test_frames_of_every_library_and_words_as_labels(data: Dataset, kind: Any) -> None:
-    y = np.array(["no", "yes"])[np.asarray(data.train.y)]
-    fresh = UniformGenerator(data.roles, data.rule, random_state=0)
-    model = small(fresh, n_iterations=10).fit(kind(data.train.X), y)
-    assert set(model.predict(kind(data.test.X)).tolist()) <= {"no", "yes"}
-
-
-def test_three_classes(data: Dataset) -> None:
-    random = np.random.default_rng(0)
-    y = np.where(random.random(len(data.train.y)) < 0.3, 2, np.asarray(data.train.y))
-    fresh = UniformGenerator(data.roles, data.rule, random_state=0)
-    for objective in sized(("worst", "consistency"), ("worst", "mean", "consistency")):
-        model = small(fresh, n_iterations=10, objective=objective).fit(data.train.X, y)
-        assert model.predict_proba(data.test.X).shape == (len(data.test.X), 3)
 
 
 def test_weights_count_for_rows_and_their_antidotes(data: Dataset, antidotes: Antidotes) -> None:

@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
 from likewise import NetworkClassifier, Roles, UniformGenerator, load_dataset
-from likewise.exceptions import FewAntidotes, ParameterError, SchemaError
+from likewise.exceptions import ParameterError, SchemaError
 from likewise.learning import AugmentedClassifier
 
 DATA = load_dataset("planted")
@@ -257,12 +257,6 @@ def test_the_estimators_own_seed_stays() -> None:
     assert model.generator.random_state is None
 
 
-@pytest.mark.parametrize("ratio", [0, -1.0, np.inf])
-def test_odd_ratios_are_refused(ratio: float) -> None:
-    with pytest.raises(ValueError, match=r"ratio is .*more than 0"):
-        augmented(ratio=ratio).fit(PEOPLE, LABELS)
-
-
 @pytest.mark.parametrize("estimator", [LogisticRegression, StandardScaler(), "logistic"])
 def test_what_is_no_classifier_is_refused(estimator: Any) -> None:
     with pytest.raises(TypeError, match="not a classifier"):
@@ -275,29 +269,9 @@ def test_a_regressor_is_refused_and_told_what_there_is_for_amounts(estimator: An
         augmented(estimator).fit(PEOPLE, np.arange(len(LABELS)) // 3)
 
 
-def test_what_is_no_generator_is_refused() -> None:
-    with pytest.raises(TypeError, match="no method generate"):
-        AugmentedClassifier(logistic(), LogisticRegression()).fit(PEOPLE, LABELS)
-
-
 def test_one_class_is_refused() -> None:
     with pytest.raises(SchemaError, match="one class only, 1"):
         augmented().fit(PEOPLE, np.ones(300, int))
-
-
-def test_a_generator_of_other_columns_says_which() -> None:
-    fitted = clone(ARRAY_GENERATOR).fit(pa.table({"x0": [0, 1], "x1": [1, 2], "x2": [1, 3]}), [0, 1])
-    with pytest.raises(SchemaError, match=r"'x0', 'x1', 'x2' are missing here, and 'group', .* are unknown to it"):
-        AugmentedClassifier(logistic(), fitted).fit(PEOPLE, LABELS)
-
-
-def test_more_than_can_be_made_says_how_many_could() -> None:
-    X = pd.DataFrame({"sex": ["f", "m"] * 20, "job": ["cook", "smith", "cook", "smith"] * 10})
-    coded = make_pipeline(OneHotEncoder(), LogisticRegression())
-    roles = Roles(sensitive="sex", matched="job")
-    with pytest.warns(FewAntidotes, match=r"Only 40 \w+ antidotes could be \w+ for 40 rows, not 200") as caught:
-        AugmentedClassifier(coded, UniformGenerator(roles), ratio=5, random_state=0).fit(X, [0, 1] * 20)
-    assert caught[0].filename == __file__
 
 
 def test_columns_to_predict_for_are_those_it_was_fitted_to() -> None:

@@ -67,49 +67,12 @@ def test_frames_of_every_library_give_the_same_network(data: Dataset, kind: str)
     assert list(model.feature_names_in_) == list(data.train.X.columns)
 
 
-def test_columns_need_no_roles(data: Dataset) -> None:
-    model = small().fit(data.train.X, data.train.y)
-    assert model.predict(data.test.X[:5]).shape == (5,)
-
-
 def test_columns_in_another_order_or_of_another_name_are_refused(data: Dataset) -> None:
     model = small(data).fit(data.train.X, data.train.y)
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(data.test.X[data.test.X.columns[::-1]])
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(pa.Table.from_pandas(data.test.X.rename(columns={"gender": "sex"})))
-
-
-@pytest.mark.long(3)
-@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1, 7]])
-def test_labels_may_be_anything(labels: list[Any]) -> None:
-    X, y = make_classification(200, random_state=0)
-    model = small().fit(X, np.array(labels)[y])
-    assert model.classes_.tolist() == labels
-    assert set(model.predict(X).tolist()) == set(labels)
-    assert (model.predict(X) == np.array(labels)[y]).mean() > 0.8
-
-
-def test_three_classes() -> None:
-    X, y = load_iris(return_X_y=True)
-    model = small(weight_decay=0.0, n_iterations=300).fit(X, np.array(["a", "b", "c"])[y])
-    assert model.predict_proba(X).shape == (150, 3)
-    assert (model.predict(X) == np.array(["a", "b", "c"])[y]).mean() > 0.9
-
-
-def test_labels_of_a_polars_series(data: Dataset) -> None:
-    model = small(data).fit(pl.DataFrame(data.train.X), pl.Series(data.train.y))
-    np.testing.assert_array_equal(
-        model.predict_proba(data.test.X), small(data).fit(data.train.X, data.train.y).predict_proba(data.test.X)
-    )
-
-
-def test_rows_of_weight_zero_teach_nothing() -> None:
-    X, y = make_classification(300, random_state=0)
-    wrong = np.concatenate([y, 1 - y])
-    weights = np.repeat([1.0, 0.0], len(y))
-    model = small().fit(np.vstack([X, X]), wrong, sample_weight=weights)
-    assert (model.predict(X) == y).mean() > 0.85
 
 
 @pytest.mark.parametrize(
@@ -209,16 +172,6 @@ def test_a_saved_network_predicts_the_same(data: Dataset, tmp_path: Path, labels
     assert again.get_params() == model.get_params() | {"device": "cpu"}
     assert again.history_ == model.history_
     again.fit(data.train.X, y)
-
-
-def test_a_folder_of_something_else_is_refused(data: Dataset, tmp_path: Path) -> None:
-    small(data).fit(data.train.X, data.train.y).save(tmp_path / "model")
-    record = tmp_path / "model" / "likewise.json"
-    record.write_text(record.read_text().replace('"n_iter": 40', '"n_iter": 41'))
-    with pytest.raises(SavedFolderError, match="changed or truncated"):
-        NetworkClassifier.load(tmp_path / "model")
-    with pytest.raises(SavedFolderError, match="Cannot load from"):
-        NetworkClassifier.load(tmp_path)
 
 
 def test_scikit_learns_tools_take_it(data: Dataset) -> None:

@@ -26,7 +26,6 @@ from paper._board import (
 )
 from paper._cells import Cell, Store, key_of, unique_specs
 from paper._experiments import HERE, ExperimentError, Place, read_toml
-from paper._figures import draw_frontiers
 from paper._measuring import train_generator
 from paper._protocol import Protocol, read_protocol
 from paper._published import read_published
@@ -185,18 +184,6 @@ def test_the_board_shows_what_was_run_and_says_what_was_not(measured: Path) -> N
     assert [*picture.series] == ["LR", "LR, pairs in the loss"]
     few = {key: cell for key, cell in cells.items() if cell["spec"]["method"]["model"] == "linear"}
     assert "| LR, pairs in the loss | not run |" in describe_board(protocol, few, read_published())
-
-
-def test_a_method_looks_the_same_whatever_else_was_run(measured: Path) -> None:
-    protocol, cells = read_protocol(measured), Store(measured / "results").read()
-    few = {key: cell for key, cell in cells.items() if cell["spec"]["method"]["model"] == "linear"}
-    (picture,), (lacking,) = find_frontiers(protocol, cells), find_frontiers(protocol, few)
-    assert [*lacking.series] == [*picture.series]  # those that were not run count
-    pictures = picture, replace(picture, series={**picture.series, "LR": []})
-    (of_all,), (of_few,) = (draw_frontiers(one).legends for one in pictures)
-    (alone,) = of_few.get_lines()
-    looks = {line.get_label(): (line.get_color(), line.get_marker()) for line in of_all.get_lines()}
-    assert looks[alone.get_label()] == (alone.get_color(), alone.get_marker())
 
 
 def test_ranks_are_over_data_sets_that_have_every_method(measured: Path) -> None:

@@ -220,24 +220,6 @@ def test_a_generator_is_trained_once_and_the_longest_cells_come_first(
     assert seen[1:] == [("measure", model) for model in ("lcifr", "network", "network", "linear", "linear")]
 
 
-def test_cells_share_a_generator_that_is_trained_once_by_one_process_or_several(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [f'[[row]]\nname = "{name}"\nmodel = "linear"\ncolumns = "{name}"\n{GIBBS}' for name in ("all", "dropped")]
-    broken = '[[row]]\nname = "broken"\nmodel = "linear"\nantidotes = { generator = "gibbs", ratio = 1, params = '
-    text = 'title = "A"\ndata = "planted"\n' + "".join(rows) + broken + "{ width = 0 } }\n"
-    folder = make_folder(tmp_path, shared=text)
-    assert call(folder, "run", "--jobs", sized("1", "2"), "--device", "cpu") == 1
-    cells = Store(folder / "results").read().values()
-    trained = {str(cell.get("generator")) for cell in cells if "numbers" in cell}
-    assert len(cells) == 3
-    assert len(trained) == 1
-    assert [cell["error"] for cell in cells if "error" in cell] == [
-        "Its generator could not be trained. ParameterError: width is 0; give a whole number, 1 or more."
-    ]
-    assert capsys.readouterr().out.count("gibbs generator, seed 0:") == 1
-
-
 @pytest.mark.slow
 def test_processes_end_with_the_run_and_the_time_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = '[[row]]\nname = "NN"\nmodel = "network"\nparams = { n_iterations = 10000000 }\n'

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from likewise import audit, load_dataset
-from likewise.exceptions import MissingExtra, ParameterError
+from likewise.exceptions import ParameterError
 from likewise.mlflow import AuditEvaluator, log_audit
 
 ROOT = Path(__file__).parents[2]
@@ -114,9 +114,3 @@ def test_without_roles_the_evaluator_stands_aside() -> None:
 def test_what_is_no_audit_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"audit is a dict\. Give what likewise\.audit returns"):
         log_audit({"gap_mean": 0.1})  # type: ignore[arg-type]
-
-
-def test_without_mlflow_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(MissingExtra, match=r"needs the package mlflow.*Install it"):
-        log_audit(measured())

@@ -6,7 +6,6 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-import pytest
 from markdown_it import MarkdownIt
 
 from likewise.report import to_card, to_model_card
@@ -117,9 +116,3 @@ def test_a_model_card_keeps_foreign_text_as_text(record: dict[str, Any]) -> None
     plain = PARSER.render(to_model_card(record))
     hostile = PARSER.render(to_model_card(make_hostile(record)))
     assert re.findall(r"</?[a-z0-9]+", hostile) == re.findall(r"</?[a-z0-9]+", plain)
-
-
-@pytest.mark.parametrize("write", [to_card, to_model_card])
-def test_anything_but_a_record_is_refused(write: Any) -> None:
-    with pytest.raises(ValueError, match="not the record of an audit"):
-        write({"format": "something else"})

@@ -7,7 +7,6 @@ import html
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -251,9 +250,3 @@ def test_what_could_not_be_measured_leaves_a_dash_or_a_sentence(record: dict[str
         "Coverage and selection rates by group",
         "Notes",
     } & set(heads(written))
-
-
-@pytest.mark.parametrize("given_record", [{}, {"format": "likewise audit 1"}, {"format": 3}, [], None])
-def test_what_is_no_record_is_refused(given_record: Any) -> None:
-    with pytest.raises(ValueError, match=r"Give what Audit\.to_dict\(\) returns"):
-        to_markdown(given_record)

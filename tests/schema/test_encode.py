@@ -63,15 +63,6 @@ def test_categories_are_the_schemas_own_when_none_is_new(make: Callable[..., Any
     assert all(table.categories[name] is schema.categories[name] for name in ("sex", "job", "size", "town"))
 
 
-def test_columns_are_contiguous(make: Callable[..., Any]) -> None:
-    roles = Roles(discrete=["a", "b"], continuous=["c", "d"])
-    frame = make({"a": [1, 2], "b": [3, 4], "c": [1.5, 2.5], "d": [3.5, 4.5]})
-    table = roles.learn(frame).encode(frame, [0, 1])
-    for rows in (slice(None), [1, 0], np.array([True, True])):
-        assert table[rows].discrete.flags.f_contiguous
-        assert table[rows].continuous.flags.f_contiguous
-
-
 def test_order_and_extra_columns_do_not_matter(make: Callable[..., Any]) -> None:
     schema = ROLES.learn(make(PEOPLE))
     turned = {"extra": [[1], [2], [3], [4]]} | dict(reversed(PEOPLE.items()))

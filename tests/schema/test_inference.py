@@ -175,13 +175,6 @@ def test_categories_that_hardly_tell_who_is_alike_are_told_of(make: Callable[...
     }
 
 
-def test_the_frame_is_left_as_it_was() -> None:
-    frame = pd.DataFrame({"x": np.array([1.5, np.nan, 2.5]), "c": ["a", None, "b"]})
-    before = frame.copy()
-    Roles.infer(frame)
-    pd.testing.assert_frame_equal(frame, before)
-
-
 @pytest.mark.parametrize(
     ("name", "values", "role"),
     [

@@ -69,17 +69,6 @@ def test_alignment_makes_equal_codes_mean_equal_values() -> None:
     assert left.aligned_to(left) is left
 
 
-def test_alignment_keeps_columns_contiguous() -> None:
-    codes = np.asfortranarray([[0, 1], [1, 0], [1, 1]], np.int32)
-    left = CodedTable(discrete=codes, categories={"discrete_0": ("a", "b"), "discrete_1": ("a", "b")})
-    right = CodedTable(discrete=codes, categories={"discrete_0": ("b", "a"), "discrete_1": ("b", "c")})
-    aligned = right.aligned_to(left)
-    assert aligned.discrete.tolist() == [[1, 2], [0, 1], [0, 2]]
-    assert aligned.discrete.flags.f_contiguous
-    assert right.discrete is codes
-    assert codes.tolist() == [[0, 1], [1, 0], [1, 1]]
-
-
 @pytest.mark.parametrize("code", [-1, 2])
 def test_codes_without_a_category_are_not_aligned(code: int) -> None:
     left = CodedTable(discrete=[[0]], categories={"discrete_0": ("a", "b")})

@@ -56,23 +56,6 @@ def test_it_counts_the_people_that_each_part_is_about(table: CodedTable, data: s
         assert part.n_with_partner == (people & has_partner).sum()
 
 
-@settings(max_examples=sized(8, 40), deadline=None)
-@given(tables())
-def test_every_family_of_parts_counts_everybody_once(table: CodedTable) -> None:
-    parts = measure_coverage(np.zeros(len(table), np.bool_), table)
-    assert parts[0] == Coverage(n_people=len(table), n_with_partner=0)
-    names = table.names["sensitive"]
-    families = [*((name,) for name in names), *([names] if len(names) > 1 else [])]
-    for family in families:
-        members = [part for part in parts if part.columns == family]
-        assert sum(part.n_people for part in members) == len(table)
-        assert len({part.values for part in members}) == len(members)
-        assert all(part.n_people for part in members)
-    by_label = [part for part in parts if part.label is not None]
-    assert sum(part.n_people for part in by_label) == len(table)
-    assert len(parts) == 1 + len(by_label) + sum(len(part.columns) > 0 for part in parts)
-
-
 def test_values_are_those_of_the_table() -> None:
     table = CodedTable(
         sensitive=[[0, 1], [1, 1], [1, 0]],
@@ -114,12 +97,6 @@ def test_a_person_suffers_the_largest_gap_of_all_their_pairs(seed: int, n_people
         assert worst[person] == max(own) if own else np.isnan(worst[person])
 
 
-def test_mined_pairs_will_do() -> None:
-    table = CodedTable(sensitive=[[0], [1], [1]], labels=[1, 1, 0])
-    pairs = mine_pairs(table, Comparability())
-    assert find_partnered(pairs, 3).tolist() == [True, True, False]
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -143,3 +120,20 @@ def test_pairs_between_two_tables_have_no_one_list_of_people() -> None:
 def test_a_number_of_people_is_a_whole_one() -> None:
     with pytest.raises(ValueError, match="n_people"):
         find_partnered(listed(), -1)
+
+
+@settings(max_examples=sized(8, 40), deadline=None)
+@given(tables())
+def test_every_family_of_parts_counts_everybody_once(table: CodedTable) -> None:
+    parts = measure_coverage(np.zeros(len(table), np.bool_), table)
+    assert parts[0] == Coverage(n_people=len(table), n_with_partner=0)
+    names = table.names["sensitive"]
+    families = [*((name,) for name in names), *([names] if len(names) > 1 else [])]
+    for family in families:
+        members = [part for part in parts if part.columns == family]
+        assert sum(part.n_people for part in members) == len(table)
+        assert len({part.values for part in members}) == len(members)
+        assert all(part.n_people for part in members)
+    by_label = [part for part in parts if part.label is not None]
+    assert sum(part.n_people for part in by_label) == len(table)
+    assert len(parts) == 1 + len(by_label) + sum(len(part.columns) > 0 for part in parts)

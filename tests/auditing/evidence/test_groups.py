@@ -25,28 +25,6 @@ def decided(values: Any, **more: Any) -> Scores:
     return Scores(values, "binary", (values >= 0.5).astype(np.int64), 0.5, **more)
 
 
-@settings(max_examples=sized(5, 30))
-@given(people)
-def test_rates_are_those_of_fairlearn(rows: list[tuple[tuple[int, int], int, int]]) -> None:
-    sensitive, labels, quarters = map(np.array, zip(*rows, strict=True))
-    table, scores = CodedTable(sensitive=sensitive, labels=labels, classes=[0, 1]), decided(quarters / 4)
-    found = rate_groups(scores, table)
-    for columns in ([0], [1], [0, 1]):
-        names = tuple(f"sensitive_{column}" for column in columns)
-        ours = {rate.values: rate for rate in found if rate.columns == names}
-        theirs = metrics.MetricFrame(
-            metrics={"selection": metrics.selection_rate, "count": metrics.count},
-            y_true=labels,
-            y_pred=scores.decisions,
-            sensitive_features={str(column): sensitive[:, column] for column in columns},
-        ).by_group.dropna()
-        assert {values if isinstance(values, tuple) else (values,) for values in theirs.index} == set(ours)
-        for values, row in theirs.iterrows():
-            rate = ours[values if isinstance(values, tuple) else (values,)]
-            assert rate.selection_rate == pytest.approx(row["selection"])
-            assert rate.n_people == row["count"]
-
-
 @settings(max_examples=sized(7, 30))
 @given(people)
 def test_rates_are_shares_of_the_people_they_are_about(rows: list[tuple[tuple[int, int], int, int]]) -> None:
@@ -158,22 +136,6 @@ def test_there_is_no_impact_where_nobody_is_selected_or_nothing_is_sensitive() -
     assert rate_groups(decided([0.1, 0.9]), plain) == ()
     assert impact_ratio(()) is None
     assert fairlearn_measures(decided([0.1, 0.9]), plain) == {}
-
-
-def test_fairlearn_is_asked_about_all_columns_together() -> None:
-    random = np.random.default_rng(0)
-    sensitive, labels, values = random.integers(0, 2, (200, 2)), random.integers(0, 2, 200), random.random(200)
-    table, scores = CodedTable(sensitive=sensitive, labels=labels), decided(values)
-    found = fairlearn_measures(scores, table)
-    rates = [rate.selection_rate or 0.0 for rate in rate_groups(scores, table) if len(rate.columns) == 2]
-    assert found["demographic_parity_difference"] == pytest.approx(max(rates) - min(rates))
-    assert found["demographic_parity_ratio"] == pytest.approx(min(rates) / max(rates))
-    assert found["equalized_odds_difference"] == pytest.approx(
-        metrics.equalized_odds_difference(labels, scores.decisions, sensitive_features=sensitive)
-    )
-    assert set(found) == {
-        f"{what}_{how}" for what in ("demographic_parity", "equalized_odds") for how in ("difference", "ratio")
-    }
 
 
 @settings(max_examples=sized(5, 50))

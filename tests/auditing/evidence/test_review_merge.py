@@ -166,23 +166,6 @@ def test_tampering_is_named_in_one_line(tamper: Callable[[Rows], None], fault: s
     assert found.startswith("a.csv")
 
 
-@settings(max_examples=sized(10, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    at=st.floats(0, 1), n_lost=st.integers(0, 60), added=st.binary(max_size=3) | st.sampled_from([b'"', b"\r", b";"])
-)
-def test_a_damaged_file_is_refused_or_has_reviews_of_the_same_pairs(
-    at: float, n_lost: int, added: bytes, tmp_path: Path
-) -> None:
-    whole = save(filled_by("A. Lee", "rue eu"), tmp_path / "a.csv").read_bytes()
-    place = round(at * len(whole))
-    (tmp_path / "b.csv").write_bytes(whole[:place] + added + whole[place + n_lost :])
-    try:
-        merged = merge_reviews(RECORD, tmp_path / "b.csv")
-    except (ReviewError, TableFileError):
-        return
-    assert {(one.pair, one.key) for one in merged.reviews} <= {(n, RECORD.pair_keys[n - 1]) for n in (1, 2, 3, 5, 6)}
-
-
 def test_every_fault_is_named(tmp_path: Path) -> None:
     rows = rows_of(RECORD)
     rows[0] |= FILLED | {"date": "soon", "reviewer": ""}

@@ -82,21 +82,6 @@ def test_a_formula_that_a_reviewer_wrote_is_not_run(sheet: Path) -> None:
         merge_reviews(RECORD, fill(sheet, FILLED | {"reason": "=1+1"}))
 
 
-@pytest.mark.long(2)
-@pytest.mark.parametrize(
-    ("changes", "fault"),
-    [
-        ({"key": "k"}, "has the key 'k', which is no pair of this record"),
-        ({"disposition": "fine"}, "disposition is 'fine'; write one of resolved"),
-        ({"date": "tomorrow", "disposition": "unresolved", "reviewer": "A"}, "which is not a date"),
-    ],
-)
-def test_changes_are_named(sheet: Path, changes: dict[str, Any], fault: str) -> None:
-    with pytest.raises(ReviewError) as caught:
-        merge_reviews(RECORD, fill(sheet, changes))
-    assert fault in str(caught.value)
-
-
 def zipped(**parts: bytes) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:

@@ -22,15 +22,6 @@ def choose(pairs: list[tuple[int, int]], order: list[int] | None = None) -> list
 
 @SETTINGS
 @given(PAIRS)
-def test_nobody_is_in_two_chosen_pairs_and_no_other_pair_could_be_added(pairs: list[tuple[int, int]]) -> None:
-    is_chosen = choose(pairs)
-    people = [person for pair, is_in in zip(pairs, is_chosen, strict=True) if is_in for person in pair]
-    assert len(people) == len(set(people))
-    assert all(is_in or set(pair) & set(people) for pair, is_in in zip(pairs, is_chosen, strict=True))
-
-
-@SETTINGS
-@given(PAIRS)
 def test_pairs_are_taken_as_they_come(pairs: list[tuple[int, int]]) -> None:
     taken: set[int] = set()
     expected = []
@@ -42,18 +33,8 @@ def test_pairs_are_taken_as_they_come(pairs: list[tuple[int, int]]) -> None:
 
 
 @SETTINGS
-@given(PAIRS, st.integers(0, 25))
-def test_later_pairs_change_nothing_about_earlier_ones(pairs: list[tuple[int, int]], n: int) -> None:
-    assert choose(pairs[:n]) == choose(pairs)[:n]
-
-
-@SETTINGS
 @given(PAIRS.flatmap(lambda pairs: st.tuples(st.just(pairs), st.permutations(range(len(pairs))))))
 def test_an_order_is_that_of_pairs_in_this_order(drawn: tuple[list[tuple[int, int]], list[int]]) -> None:
     pairs, order = drawn
     is_chosen = choose(pairs, order)
     assert [is_chosen[place] for place in order] == choose([pairs[place] for place in order])
-
-
-def test_no_pairs_give_no_pairs() -> None:
-    assert choose([]) == []

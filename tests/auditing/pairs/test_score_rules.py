@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.sizes import sized
 
-import likewise.spark
 from likewise import Comparability, Roles, audit
 from likewise.auditing import Audit
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.pairs import _gather
 from likewise.auditing.question._question import make_question
-from likewise.exceptions import NoComparablePairs, RuleError
+from likewise.exceptions import NoComparablePairs
 
 ROLES = Roles(
     sensitive="sex",
@@ -103,26 +102,16 @@ def test_a_list_and_a_sample_of_all_keep_the_pairs_of_the_definition(how: dict[s
     assert run(asked, **how) == asked.expected()
 
 
-@pytest.mark.spark
-@pytest.mark.long  # random rules on Spark, against the definition, are in tests/spark/test_rules.py
-@pytest.mark.parametrize(("max_pairs", "favourable"), [(40, "low"), (5_000_000, None)])
-def test_spark_keeps_them_too_on_the_driver_and_summed_up(spark: Any, max_pairs: int, favourable: str | None) -> None:
-    rule = Comparability(limits={"dti": "0.2", "income": "40 %"}, no_better=("dti", "size:higher"), score_band=0.3)
-    frame = spark.createDataFrame(draw_people(np.random.default_rng(3), 70)).repartition(2).persist()
-    asked = Asked(frame.toArrow(), rule, 0.6, favourable)
-    inside = likewise.spark.audit("score", frame, **asked.how, max_pairs=max_pairs)
-    outside = audit("score", asked.people, **asked.how, max_pairs=max_pairs)
-    assert pairs_of(inside) == pairs_of(outside)
-    assert inside.record.pairs.n_total == len(asked.expected()) > 40
-    for name in ("gap_mean", "gap_q95", "flip_rate", "coverage"):
-        assert inside[name].value == pytest.approx(outside[name].value)
-    assert inside.directions == outside.directions
-    narrow = Comparability(limits=rule.limits, score_band=0.0)
-    with pytest.raises(NoComparablePairs, match=r"Without score_band there would be \d+ pairs"):
-        likewise.spark.audit("score", frame, **asked.how | {"rule": narrow, "threshold": 0.61})
-    with pytest.raises(RuleError, match="near the threshold, and there is none"):
-        likewise.spark.audit("score", frame, **asked.how | {"threshold": None, "task": "regression"}, scale=1.0)
-    frame.unpersist()
+@given(asked=questions())
+@settings(max_examples=sized(6, 100), deadline=None)
+def test_a_stream_sums_up_the_pairs_of_the_definition(asked: Asked) -> None:
+    expected = asked.expected()
+    if not expected:
+        return
+    scores = asked.people.column("score").to_numpy()
+    found = audit("score", asked.people, **asked.how, max_pairs=1)
+    assert found.record.pairs.n_total == len(expected)
+    assert found["gap_mean"].value == pytest.approx(np.mean([abs(scores[i] - scores[j]) for i, j in expected]))
 
 
 def gather(people: pa.Table, rule: Comparability, most: int, seed: int) -> tuple[_gather.Gathered, NDArray[np.float64]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,16 @@ import pytest
 from tests.sizes import sized
 
 from likewise import Audit, CodedTable, Comparability, audit, compare_audits, mine_pairs
-from likewise.auditing import Scores, find_partnered
+from likewise.auditing import Scores
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing._settings import BYTES_PER_PAIR, BYTES_PER_PERSON
 from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs import _gather
 from likewise.auditing.pairs._gather import gather_pairs
 from likewise.auditing.pairs._meter import ScoredPairs, ScoredPeople
-from likewise.comparable import ComparablePairs, iter_pairs, write_pairs
+from likewise.comparable import iter_pairs, write_pairs
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
-from likewise.record._internal import PAIR_MEASURES
 from likewise.schema import Roles
 
 SAME = ("coverage", "groups", "worst_pairs", "person_gaps", "calibration", "score_distribution")
@@ -91,19 +89,6 @@ def test_a_streamed_audit_gives_the_numbers_of_all_pairs(planted: PlantedDataset
     assert (pairs["measured"], pairs["n"], pairs["n_kept"]) == ("all", pairs["n_total"], KEPT)
     assert any("Intervals and tests use a uniform sample of 40" in note.text for note in streamed.notes)
     assert f"{pairs['n']:,} pairs" in repr(streamed)
-
-
-def test_a_streamed_audit_of_several_labels_or_amounts_does_so_too(
-    planted: PlantedDataset, how: dict[str, Any]
-) -> None:
-    random = np.random.default_rng(1)
-    chances = random.dirichlet([1, 1, 1], len(planted.test.X))
-    three = how | {"y": random.integers(3, size=len(planted.test.X))}
-    assert_same_numbers(audit(chances, **three, max_pairs=10), audit(chances, **three))
-    amounts = how | {"y": random.normal(size=len(planted.test.X)), "task": "regression", "threshold": 30.0}
-    wages = 1000 * blur(planted)
-    streamed = audit(wages, **amounts, max_pairs=KEPT)
-    assert_same_numbers(streamed, audit(wages, **amounts))
 
 
 @pytest.mark.long(3)
@@ -231,27 +216,6 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
     assert {name: share for name, share in shares["stream"].items() if share < sized(0.8, 0.9)} == {}
 
 
-def test_every_measure_of_pairs_has_a_value_in_a_stream(planted: PlantedDataset, how: dict[str, Any]) -> None:
-    streamed = audit(blur(planted), **how | {"n_resamples": 0}, max_pairs=KEPT)
-    assert all(streamed[name].value is not None for name in PAIR_MEASURES)
-    assert all(streamed[name].low is None for name in PAIR_MEASURES)
-
-
-def test_chunks_that_are_no_batches_of_one_size_are_fine() -> None:
-    table, scores = draw_people(np.random.default_rng(0), 60, 3)
-    pairs = mine_pairs(table, Comparability())
-    people = ScoredPeople.of(table, scores)
-    shape = people.shape(AuditSettings(n_worst=3, max_pairs=10))
-    cuts = [0, 1, 1, 50, len(pairs)]
-    chunks = (
-        ComparablePairs(pairs.left[start:end], pairs.right[start:end], table, table) for start, end in pairwise(cuts)
-    )
-    found = gather_pairs(chunks, table, people, shape, lambda share: None)
-    assert found.n_total == len(pairs)
-    assert found.summary is not None
-    assert found.summary.totals[0].sum() == pytest.approx(ScoredPairs(pairs, scores).gaps.sum(), rel=1e-12)
-
-
 def test_a_sampled_audit_looks_at_no_more_pairs_than_asked_and_says_so(
     planted: PlantedDataset, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,13 +240,3 @@ def test_a_sampled_audit_of_few_pairs_is_an_audit_of_all(planted: PlantedDataset
     assert sampled["settings"].pop("when_too_many") == "sample"
     exact["settings"].pop("when_too_many")
     assert sampled == exact
-
-
-@pytest.mark.parametrize("differs", ["any", "all", "none"])
-def test_people_drawn_at_random_have_a_partner_or_not_as_among_all_pairs(differs: Any) -> None:
-    table, _ = draw_people(np.random.default_rng(2), 80, 60)
-    rule = Comparability(sensitive_differs=differs)
-    probed = np.arange(0, 80, 3)
-    expected = find_partnered(mine_pairs(table, rule), 80)[probed]
-    assert _gather._probe(table, rule, probed, None, np.empty(0), None).tolist() == expected.tolist()
-    assert 0 < expected.mean() < 1

@@ -16,11 +16,8 @@ from likewise.auditing._internal import (
     PairBatch,
     PairSummary,
     SummaryShape,
-    people_to_columns,
     place_in_bins,
     rows_to_show,
-    summary_from_columns,
-    summary_to_columns,
 )
 from likewise.auditing.inference._pair_measures import SummaryFacts
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR, coarsest_edges, merge_fine
@@ -112,43 +109,6 @@ def test_any_order_and_any_partition_give_the_same(seed: int, n_parts: int, shuf
     assert_same(merged, summary_of(shape, batch))
 
 
-@settings(max_examples=sized(6, 20), deadline=None)
-@given(st.integers(0, 1000), st.integers(1, 4))
-def test_columns_of_parts_merge_by_adding_and_taking_maxima(seed: int, n_parts: int) -> None:
-    batch, shape = make_pairs(seed)
-    batches = [take(batch, slice(start, None, n_parts)) for start in range(n_parts)]
-    parts = [summary_of(shape, one) for one in batches]
-
-    def stack(listed: list[dict[str, Any]]) -> dict[str, Any]:
-        return {name: np.concatenate([one[name] for one in listed]) for name in listed[0]}
-
-    merged = summary_from_columns(
-        shape,
-        stack([summary_to_columns(part) for part in parts]),
-        merge_people(stack([people_to_columns(one) for one in batches])),
-        stack([part.worst.to_columns() for part in parts]),
-        stack([part.kept.to_columns() for part in parts]),
-    )
-    assert_same(merged, summary_of(shape, batch))
-
-
-def merge_people(columns: dict[str, Any]) -> dict[str, Any]:
-    """Do what an engine would do by grouping."""
-    merged: dict[int, list[Any]] = {}
-    for row, n, total, most, rounded, partner in zip(*(columns[name].tolist() for name in columns), strict=True):
-        known = merged.get(row, [0, -1.0, (-1, 0), 0.0])
-        worst = max(known[1], most), max(known[2], (rounded, partner))
-        merged[row] = [known[0] + n, *worst, known[3] + total]
-    rows = sorted(merged)
-    return {
-        "row": np.array(rows),
-        "n": np.array([merged[row][0] for row in rows]),
-        "total": np.array([merged[row][3] for row in rows]),
-        "most": np.array([merged[row][1] for row in rows]),
-        "minus_partner": np.array([merged[row][2][1] for row in rows]),
-    }
-
-
 @settings(max_examples=sized(25, 100), deadline=None)
 @given(
     hnp.arrays(
@@ -231,33 +191,10 @@ def test_pairs_kept_of_many_parts_are_those_with_the_lowest_keys(most: int) -> N
     assert max(most_held) <= 1.25 * most + 100_000
 
 
-@pytest.mark.parametrize("first", [0, 2_048, 2**20 - 500, 2**40])
-def test_keys_may_lie_close_together_anywhere(first: int) -> None:
-    keys = np.random.default_rng(0).permutation(np.arange(first, first + 2_048, dtype=np.uint64))
-    rows, kept = np.arange(2_048, dtype=np.int32), KeptPairs(10, 0)
-    for some in np.split(np.arange(2_048), 8):
-        kept.take(keys[some], rows[some], rows[some])
-    lowest = np.sort(np.argsort(keys)[:10])
-    assert kept.to_columns()["left"].tolist() == kept.to_rows()[0].tolist() == lowest.tolist()
-
-
 def test_of_pairs_with_one_key_the_earlier_rows_are_kept() -> None:
     kept = KeptPairs(3, 0)
     kept.take(np.full(7, 2**63, np.uint64), np.arange(7, dtype=np.int32)[::-1], np.full(7, 9, np.int32))
     assert kept.to_rows()[0].tolist() == [0, 1, 2]
-
-
-def test_nothing_is_left_of_pairs_that_were_cleared_or_of_which_none_is_to_be_kept() -> None:
-    rows = np.arange(500, dtype=np.int32)
-    cleared, none, other = KeptPairs(5, 0), KeptPairs(0, 0), KeptPairs(5, 0)
-    for kept in (cleared, other):
-        kept.add(rows, rows + 1)
-    cleared.clear()
-    none.merge(other)
-    for kept in (cleared, none):
-        assert len(kept.to_columns()["key"]) == len(kept.to_rows()[0]) == 0
-    cleared.add(rows, rows + 1)
-    assert np.array_equal(cleared.to_rows(), other.to_rows())
 
 
 def test_summaries_of_different_shapes_are_not_merged() -> None:

@@ -41,32 +41,10 @@ def test_it_is_what_its_definition_says(people: list[tuple[int, float]], n_bins:
     assert calibration_error(y, scores, n_bins=n_bins) == pytest.approx(in_plain_words(y, scores, n_bins))
 
 
-@settings(max_examples=sized(20, 80))
-@given(rows, st.integers(1, 12))
-def test_equal_scores_share_a_bin_and_bins_are_in_order(people: list[tuple[int, float]], n_bins: int) -> None:
-    y, scores = map(np.array, zip(*people, strict=True))
-    bins = calibration_sums(y, scores, n_bins=n_bins).groups
-    order = np.argsort(scores, kind="stable")
-    assert (np.diff(bins[order]) >= 0).all()
-    assert (np.diff(bins[order])[np.diff(scores[order]) == 0] == 0).all()
-
-
-@pytest.mark.parametrize(("n_people", "n_bins"), [(100, 10), (101, 10), (7, 3), (5, 10)])
-def test_bins_have_nearly_as_many_people_each(n_people: int, n_bins: int) -> None:
-    scores = np.random.default_rng(0).permutation(n_people) / n_people
-    sizes = np.bincount(calibration_sums(np.zeros(n_people, np.int64), scores, n_bins=n_bins).groups, minlength=n_bins)
-    assert sizes.sum() == n_people
-    assert sizes.max() - sizes.min() <= 1
-
-
 def test_scores_that_come_true_have_no_error() -> None:
     assert calibration_error([0, 1, 0, 0, 0, 1, 1, 1], [0.25, 0.25, 0.25, 0.25, 0.75, 0.75, 0.75, 0.75]) == 0.0
     assert calibration_error([0, 1], [0.0, 1.0]) == 0.0
     assert calibration_error([0, 1], [1.0, 0.0]) == 1.0
-
-
-def test_one_bin_compares_the_means() -> None:
-    assert calibration_error([0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4], n_bins=1) == pytest.approx(0.5)
 
 
 def test_of_several_labels_the_likeliest_counts() -> None:

@@ -154,13 +154,6 @@ def test_no_replicates_no_intervals() -> None:
     assert {(one.low, one.high) for one in found.values()} == {(None, None)}
 
 
-def test_the_same_seed_draws_the_same_people_whatever_else_is_asked() -> None:
-    scores, y = some_people(40)
-    few = measure(binary(scores), y, n_resamples=40)
-    assert measure(binary(scores), y, n_resamples=40) == few
-    assert measure(binary(scores), y, n_resamples=40, seed=1) != few
-
-
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_label_only_leaves_out_what_needs_both(label: int) -> None:
     found = measure(binary([0.2, 0.6, 0.9]), [label] * 3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,14 +86,6 @@ def test_skipping_without_pytest_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
     else:
         message = ""
     assert "needs the package pytest" in message
-
-
-def test_a_policy_can_be_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "policy.toml"
-    path.write_text("max_flip_rate = 0.05\n", "utf-8")
-    assert_passes(Judged(GOOD), path)
-    with pytest.raises(AssertionError):
-        assert_passes(Judged(BAD), str(path))
 
 
 def test_wrong_arguments_are_named() -> None:

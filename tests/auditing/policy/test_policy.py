@@ -227,13 +227,6 @@ def test_a_wider_interval_never_decides_what_a_narrower_did_not(measure: Measure
         assert outcome(measure, max_flip_rate=limit) == outcome(wider, max_flip_rate=limit)
 
 
-@given(measures(), shares, st.integers(0, 60))
-@FEW
-def test_too_few_pairs_never_pass_or_fail(measure: Measure, limit: float, min_pairs: int) -> None:
-    if measure.n < min_pairs:
-        assert outcome(measure, min_pairs=min_pairs, max_flip_rate=limit) == "inconclusive"
-
-
 @given(policies(), st.dictionaries(st.sampled_from(known_measures()), measures(), max_size=40))
 @FEW
 def test_the_worst_check_decides_and_is_told(policy: Policy, found: dict[str, Measure]) -> None:
@@ -246,13 +239,6 @@ def test_the_worst_check_decides_and_is_told(policy: Policy, found: dict[str, Me
     assert str(verdict).lower().startswith(expected)
     assert all(check.reason in str(verdict) for check in verdict.checks if check.outcome != "pass")
     assert json.loads(json.dumps(verdict.to_dict(), allow_nan=False))["outcome"] == expected
-
-
-@given(measures(), shares)
-@FEW
-def test_a_verdict_depends_on_nothing_but_its_input(measure: Measure, limit: float) -> None:
-    found, policy = {"flip_rate": measure}, Policy(max_flip_rate=limit)
-    assert judge(found, policy) == judge(dict(found), Policy.from_dict(policy.to_dict()))
 
 
 def test_reasons_say_the_numbers_as_people_read_them() -> None:

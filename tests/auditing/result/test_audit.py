@@ -218,17 +218,6 @@ def test_pairs_within_groups_have_no_direction_and_no_baseline(planted: PlantedD
     assert any("no direction" in note.text for note in found.notes)
 
 
-def test_a_sample_behind_the_intervals_is_said_to_be_one(
-    planted: PlantedDataset, how: dict[str, Any], found: Audit
-) -> None:
-    sampled = audit(planted.scores, **how, max_pairs=60)
-    assert len(sampled.pairs) == 60
-    assert sampled["coverage"] == found["coverage"]  # everybody's partners were seen all the same
-    assert any("a uniform sample of 60" in note.text for note in sampled.notes)
-    assert sampled["gap_mean"].low <= found["gap_mean"].value <= sampled["gap_mean"].high  # type: ignore[operator]
-    assert sampled["gap_mean"].high - sampled["gap_mean"].low > found["gap_mean"].high - found["gap_mean"].low  # type: ignore[operator]
-
-
 def test_one_person_in_most_pairs_is_named() -> None:
     people = pd.DataFrame({"name": [f"p{i}" for i in range(40)], "sex": ["f"] + ["m"] * 39, "y": [1] * 40})
     roles = Roles(sensitive="sex", row_id="name", label="y")
@@ -271,49 +260,18 @@ def test_an_unknown_measure_is_named_with_the_nearest(found: Audit) -> None:
         found["positiv_gap_mean"]
 
 
-@pytest.mark.parametrize("max_pairs", [5_000_000, 20])
-def test_pairs_in_which_the_favoured_person_is_better_are_left_out(max_pairs: int) -> None:
+def test_a_rule_by_which_the_favoured_person_is_no_better_is_told_and_needs_a_higher_score() -> None:
     random = np.random.default_rng(0)
-    people = pd.DataFrame(
-        {
-            "sex": random.choice(["f", "m"], 80),
-            "dti": random.integers(20, 40, 80),
-            "income": random.integers(20, 30, 80),
-        }
-    )
+    people = pd.DataFrame({"sex": random.choice(["f", "m"], 80), "dti": random.integers(20, 40, 80)})
     scores, y = random.integers(0, 10, 80) / 10, random.integers(0, 2, 80)
-    roles = Roles(sensitive="sex", continuous=["dti", "income"])
-    rule = Comparability(limits={"dti": "5 points", "income": "3"}, no_better=("dti", "income:higher"))
-    how: dict[str, Any] = {"roles": roles, "n_resamples": 0, "max_pairs": max_pairs}
-    found, either = (
-        audit(scores, people, y, rule=rule, **how),
-        audit(scores, people, y, rule=Comparability(limits=rule.limits), **how),
-    )
-    dti, income, sex = people["dti"].to_numpy(), people["income"].to_numpy(), people["sex"].to_numpy()
-
-    def expected(i: int, j: int) -> bool:
-        if y[i] != y[j] or sex[i] == sex[j] or abs(dti[i] - dti[j]) > 5 or abs(income[i] - income[j]) > 3:
-            return False
-        best, other = (i, j) if scores[i] > scores[j] else (j, i)
-        return bool(scores[i] == scores[j] or (dti[best] >= dti[other] and income[best] <= income[other]))
-
-    pairs = [(i, j) for i in range(80) for j in range(i + 1, 80) if expected(i, j)]
-    assert 20 < len(pairs) == found.record.pairs.n_total < either.record.pairs.n_total
-    gaps = [abs(scores[i] - scores[j]) for i, j in pairs]
-    assert found["gap_mean"].value == pytest.approx(np.mean(gaps))
-    assert "the one with the better score has no lower dti and no higher income" in found.record.rule_in_words
-    turned = audit(1 - scores, people, y, rule=rule, favourable="low", **how)  # of a model that predicts default
-    assert turned.record.pairs.n_total == len(pairs)
-    assert turned["gap_mean"].value == pytest.approx(np.mean(gaps))
-    for options, message in (({"task": "multiclass"}, "higher score"),):
-        with pytest.raises(ValueError, match=message):
-            audit(
-                np.column_stack([1 - scores, scores]) if "task" in options else scores,
-                people,
-                y,
-                rule=rule,
-                **how | options,
-            )
+    rule = Comparability(limits={"dti": "5 points"}, no_better=("dti",))
+    how: dict[str, Any] = {"roles": Roles(sensitive="sex", continuous="dti"), "rule": rule, "n_resamples": 0}
+    found = audit(scores, people, y, **how)
+    assert "the one with the better score has no lower dti" in found.record.rule_in_words
+    turned = audit(1 - scores, people, y, favourable="low", **how)  # of a model that predicts default
+    assert turned["gap_mean"].value == pytest.approx(found["gap_mean"].value)
+    with pytest.raises(ValueError, match="higher score"):
+        audit(np.column_stack([1 - scores, scores]), people, y, task="multiclass", **how)
 
 
 def test_a_limit_stretched_by_an_outlier_is_noted() -> None:
@@ -329,18 +287,12 @@ def test_a_limit_stretched_by_an_outlier_is_noted() -> None:
     assert not [note for note in narrow.notes if note.kind == "wide_limit"]
 
 
-def test_a_band_keeps_pairs_of_people_near_the_threshold() -> None:
+def test_a_band_around_the_threshold_is_told_and_needs_one() -> None:
     random = np.random.default_rng(1)
     people = pd.DataFrame({"sex": random.choice(["f", "m"], 60)})
     scores, y = random.integers(0, 11, 60) / 10, random.integers(0, 2, 60)
     how: dict[str, Any] = {"roles": Roles(sensitive="sex"), "n_resamples": 0, "threshold": 0.6}
     found = audit(scores, people, y, rule=Comparability(score_band=0.2), **how)
-    near = np.isin((scores * 10).round(), [4, 5, 6, 7, 8])  # ties count
-    sex = people["sex"].to_numpy()
-    i, j = np.triu_indices(60, 1)
-    kept = near[i] & near[j] & (y[i] == y[j]) & (sex[i] != sex[j])
-    assert found.pairs.left.tolist() == i[kept].tolist()
-    assert found.pairs.right.tolist() == j[kept].tolist()
     assert "both are scored within 0.2 of the threshold" in found.record.rule_in_words
     with pytest.raises(NoComparablePairs, match=r"Without score_band there would be \d+ pairs"):
         audit(np.where(scores == 0.6, 0.7, scores), people, y, rule=Comparability(score_band=0), **how)

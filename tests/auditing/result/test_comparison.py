@@ -155,11 +155,6 @@ def test_too_few_pairs_are_told_of_in_a_comparison(planted: PlantedDataset, how:
     assert len(told) == 2
 
 
-def test_an_unknown_measure_is_named_with_the_nearest(found: Audit, fairer: Audit) -> None:
-    with pytest.raises(KeyError, match="Did you mean 'gap_mean'"):
-        compare_audits(found, fairer)["gap_means"]
-
-
 def test_other_thresholds_are_told_unless_both_approve_the_same_share(
     planted: PlantedDataset, how: dict[str, Any], found: Audit
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,6 @@ from matplotlib.figure import Figure
 
 from likewise import Audit, audit, compare_audits
 from likewise.datasets import PlantedDataset
-from likewise.exceptions import MissingExtra
 from likewise.report import plot_chart
 
 METHODS = ("plot_gaps", "plot_directions", "plot_people", "plot_calibration")
@@ -85,13 +83,6 @@ def test_what_an_audit_does_not_have_cannot_be_drawn(planted: PlantedDataset, ho
         amounts.plot_calibration(Figure().subplots())
     with pytest.raises(ValueError, match="kind is 'pies'; choose one of 'gaps'"):
         plot_chart(amounts.to_dict(), "pies")
-
-
-def test_a_missing_package_is_named(found: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"\[plots\]"):
-        found.plot_gaps()
 
 
 def test_a_notebook_shows_a_card_and_the_report_is_a_page(planted: PlantedDataset, how: dict[str, Any]) -> None:

@@ -86,15 +86,6 @@ def test_json_says_the_same_of_parts_as_of_one_file(run: Run, parquet: Path, tmp
     assert counts[0] == counts[1]
 
 
-def test_people_read_the_numbers_and_see_examples(
-    run: Run, parquet: Path, antidotes: Antidotes, tmp_path: Path
-) -> None:
-    outcome = run("antidote", parquet, *ASKED, "--ratio", 0.5, "--out", tmp_path / "made")
-    assert f"{len(antidotes)} antidotes for the 300 rows of" in outcome.stdout
-    assert "race, sex of the person" in outcome.stdout
-    assert "* differs" in outcome.stdout
-
-
 def test_a_run_that_was_stopped_goes_on(
     run: Run, parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

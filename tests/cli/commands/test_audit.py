@@ -257,13 +257,6 @@ def test_output_keeps_within_the_terminal(
     assert max(map(len, outcome.stdout.splitlines())) <= width
 
 
-def test_what_was_decided_goes_to_stderr_unless_quiet(run: Run, scored_csv: Path) -> None:
-    loud, quiet = run("audit", scored_csv, *SCORED), run("audit", scored_csv, *SCORED, "--quiet")
-    assert "discrete    job" in loud.stderr
-    assert loud.stdout == quiet.stdout
-    assert quiet.stderr == ""
-
-
 def test_options_reach_the_audit(run: Run, scored_csv: Path) -> None:
     record = read_json(
         *(run, scored_csv, *SCORED, "--resamples", 0, "--approval-rate", 0.25, "--gap-limit", 0.3),
@@ -275,13 +268,6 @@ def test_options_reach_the_audit(run: Run, scored_csv: Path) -> None:
     assert record["pairs"]["n_kept"] == 50 < record["pairs"]["n"] == record["pairs"]["n_total"]
     assert record["rule"]["max_discrete_changes"] == 2
     assert record["measures"]["gap_mean"]["low"] is None
-
-
-def test_a_parquet_file_gives_the_same_numbers(run: Run, scored: pa.Table, scored_csv: Path) -> None:
-    parquet = scored_csv.with_suffix(".parquet")
-    pyarrow.parquet.write_table(scored, parquet)
-    one, other = (read_json(run, path, *SCORED) for path in (scored_csv, parquet))
-    assert one["measures"] == other["measures"]
 
 
 def test_several_labels_take_a_column_each(run: Run, scored_csv: Path) -> None:
@@ -326,20 +312,6 @@ def test_labels_are_understood_by_the_type_of_their_column(run: Run, scored: pa.
         pyarrow.csv.write_csv(scored.set_column(7, "hired", column), scored_csv)
         record = read_json(run, scored_csv, *SCORED, "--positive", text)
         assert record["positive"] is label or record["positive"] == label
-
-
-def test_a_collapsed_model_is_called_so(run: Run, scored: pa.Table, scored_csv: Path) -> None:
-    flat = scored.set_column(scored.num_columns - 1, "p", pa.array([0.5] * scored.num_rows))
-    pyarrow.csv.write_csv(flat, scored_csv)
-    assert "The scores have collapsed" in run("audit", scored_csv, *SCORED, "--quiet").stdout
-
-
-def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, scored_csv: Path) -> None:
-    rows = "a\x1b[31m,u\x1b,0,0.5\nb,u\x1b,0,0.6\na\x1b[31m,u\x1b,1,0.5\nb,u\x1b,1,0.6\n" * 5
-    scored_csv.write_text("race,j\x1b[2Job,y\x1b,p\x1b\n" + rows)
-    outcome = run("audit", scored_csv, "--label", "y\x1b", "--sensitive", "race", "--scores", "p\x1b", "--resamples", 0)
-    assert outcome.code == 0
-    assert "\x1b" not in outcome.stdout + outcome.stderr
 
 
 BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
@@ -427,12 +399,3 @@ def test_a_failure_while_writing_leaves_the_old_audit(
     assert (out / "audit.json").read_text() == "what was there"
     run("audit", scored_csv, *SCORED, "--out", scored_csv.with_name("new"), "--quiet")
     assert not scored_csv.with_name("new").exists()
-
-
-def test_help_names_every_option_and_the_exit_codes(run: Run) -> None:
-    outcome = run("audit", "--help")
-    assert outcome.code == 0
-    shared = ("--label", "--sensitive", "--bins", "--missing", "--encoding", "--max-continuous-shift", "--memory-limit")
-    own = ("--scores", "--model", "--trust", "--policy", "--threshold", "--approval-rate", "--resamples")
-    for words in (*shared, *own, "--out", "--json", "audit.json", "likewise audit people.csv", "exit code", "130"):
-        assert words in outcome.stdout

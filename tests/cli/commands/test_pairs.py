@@ -136,17 +136,6 @@ def test_the_same_question_writes_the_same_bytes(run: Run, csv: Path) -> None:
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_a_parquet_file_in_gives_the_same_pairs(run: Run, csv: Path, people: pa.Table) -> None:
-    parquet = csv.with_name("people.parquet")
-    coded = people.set_column(1, "race", people.column("race").dictionary_encode())
-    coded = coded.set_column(2, "sex", people.column("sex").cast(pa.string_view()))
-    pyarrow.parquet.write_table(coded, parquet, row_group_size=70)
-    from_csv, from_parquet = (read_json(run, path, *ASKED, "--out", csv.with_name("o.csv")) for path in (csv, parquet))
-    for of_the_file in ("file", "sha256"):
-        assert from_csv.pop(of_the_file) != from_parquet.pop(of_the_file)
-    assert from_csv == from_parquet
-
-
 def test_count_lists_nothing_and_agrees(run: Run, csv: Path, pairs: ComparablePairs) -> None:
     counted, listed = read_json(run, csv, *ASKED, "--count"), read_json(run, csv, *ASKED)
     assert counted["n_pairs"] == len(pairs)

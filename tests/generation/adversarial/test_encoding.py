@@ -70,15 +70,6 @@ def test_the_layout_covers_every_column_once() -> None:
     assert RowLayout.from_dict(layout.to_dict()) == layout
 
 
-def test_numbers_stand_first_and_sensitive_columns_last_among_what_is_made() -> None:
-    layout = learn(a_table()).layout
-    kinds = [block.kind for block in layout.made]
-    assert kinds[: layout.n_values] == ["value"] * layout.n_values
-    assert kinds[-2:] == ["sensitive", "sensitive"]
-    assert layout.n_sensitive == 5
-    assert [block.kind for block in layout.blocks if block.start >= layout.n_made] == ["matched"]
-
-
 def test_columns_that_the_rule_lets_not_change_are_given_not_made() -> None:
     table = a_table()
     rule = Comparability(max_discrete_changes=0, max_ordinal_shift=0, must_match=("continuous_0",))

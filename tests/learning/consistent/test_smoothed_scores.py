@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse.linalg import cg
 from scipy.special import expit, logit
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -82,24 +81,6 @@ def test_the_way_for_many_pairs_finds_the_same(seed: int, weight: float, kind: s
     for found in (quick, alone):
         assert np.allclose(found.margins, plain.margins, rtol=0, atol=1e-7)
         assert np.array_equal(found.n_partners, plain.n_partners)
-
-
-def test_neighbourhoods_save_most_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    random, n_steps = np.random.default_rng(0), []
-    line = CodedTable(sensitive=np.arange(3_000)[:, None] % 2, continuous=np.sort(random.random(3_000))[:, None])
-    rule = Comparability(0, 0.005)
-
-    def count_steps(*args: Any, **params: Any) -> Any:
-        seen: list[int] = []
-        found = cg(*args, callback=lambda _: seen.append(1), **params)
-        n_steps.append(len(seen))
-        return found
-
-    monkeypatch.setattr(_smoothing, "cg", count_steps)
-    for many in (10**9, 0):
-        monkeypatch.setattr(_smoothing, "MANY", many)
-        smooth_among(line, rule, random.normal(size=(3_000, 1)), 100.0, None)
-    assert n_steps[1] < n_steps[0] / 2
 
 
 def test_an_audit_says_whose_pairs_the_scores_were_smoothed_over() -> None:
