@@ -19,7 +19,7 @@ Found = dict[str, Any]
 def described(made: Any, data: Any) -> Found:
     told = {"ratio": made.ratio, "coverage": made.coverage, "kept": made.kept, "text": Page(str(made))}
     arrays = {"frame": made.frame, "y": np.asarray(made.y), "source": made.source, "round": made.round}
-    return told | arrays | {"summary": made.summary(), "copied": likewise.generation.copied_share(made, data.train.X)}
+    return told | arrays | {"summary": made.summary()}
 
 
 def of_all_amounts(generator: Any, data: Any) -> Found:
@@ -107,8 +107,6 @@ def quality() -> Found:
     generator = UniformGenerator(data.roles, data.rule, random_state=0).fit(data.train.X, data.train.y)
     made = generator.generate(data.train.X, data.train.y, ratio=0.5)
     return {
-        "efficacy": generation.learning_efficacy(made, data.test.X, data.test.y),
-        "detectability": generation.detectability(made, data.train.X),
         "scaled": generation.scale_ratio(generator, data.train.X, data.train.y, ratio=0.5),
         "appended": made.append_to(data.train.X, data.train.y),
     }
