@@ -234,7 +234,7 @@ def projected() -> Found:
 
     data, found = public("compas"), {}
     for method in ("softmax",):
-        step = likewise.baselines.ProjectSensitive(data.roles, method=method)
+        step = likewise.baselines.ProjectSensitive(data.roles)
         model = make_pipeline(step, LogisticRegression(max_iter=300))
         found[method] = fitted(model, data) | {"names": list(step.get_feature_names_out())}
         found[method] |= {"inputs": np.asarray(step.transform(data.test.X)), "basis": step.subspace_.basis}
