@@ -307,7 +307,7 @@ def test_a_middle_range_that_there_is_not_is_said() -> None:
     with pytest.raises(RuleError, match=r"1st and its 99th percentile are both 0\. Give a limit in units"):
         mine_pairs(table, rule)
     earlier = CodedTable(continuous=[[0.0], [1.0]], names={"continuous": ["x"]}, units={"x": Unit(0.0, 1.0)})
-    with pytest.raises(RuleError, match=r"has no percentiles\. Learn the schema again"):
+    with pytest.raises(RuleError, match=r"has no percentiles\. Code it with a schema"):
         mine_pairs(earlier, rule)
     with pytest.raises(RuleError, match=r"write '0\.05 of middle range' for 5%"):
         Comparability(limits={"x": "5 of middle range"})

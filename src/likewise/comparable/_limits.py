@@ -136,7 +136,7 @@ class FieldLimit:
             return self.amount
         begun = f"{parameter('limits')} gives '{self}' for column '{column}', but"
         if unit.middle is None:
-            raise RuleError(f"{begun} its schema, of an earlier version, has no percentiles. Learn the schema again.")
+            raise RuleError(f"{begun} its table has no percentiles. Code it with a schema.")
         low, high = unit.middle
         if low == high and self.amount:
             raise RuleError(

@@ -177,7 +177,7 @@ class Scale:
     decimals: int | None
     missing: Missing
     median: float
-    middle: tuple[float, ...] | None = None  # the 1st and the 99th percentile; None in schemas of earlier versions
+    middle: tuple[float, ...]  # the 1st and the 99th percentile
 
     @classmethod
     def learn(cls, column: Column, missing: Missing) -> Scale:
@@ -202,13 +202,13 @@ class Scale:
     @property
     def is_sound(self) -> bool:
         """Whether this is a range of float64 numbers, as one that was read should be."""
-        numbers = (self.low, self.high, self.median, *(() if self.middle is None else self.middle))
-        are_numbers = isinstance(self.middle, tuple | None) and all(type(one) in (int, float) for one in numbers)
+        if not isinstance(self.middle, tuple) or len(self.middle) != 2:
+            return False
+        numbers = (self.low, self.high, self.median, *self.middle)
         return (
-            are_numbers
+            all(type(number) in (int, float) for number in numbers)
             and all(-math.inf < one < math.inf for one in (*numbers, self.high - self.low))
             and self.low <= self.high
-            and (self.middle is None or len(self.middle) == 2)
             and (self.decimals is None or (type(self.decimals) is int and 0 <= self.decimals <= MAX_DECIMALS))
         )
 
@@ -326,7 +326,7 @@ class LearnedColumn:
         assert self.codec is not None
         return self.codec.encode(column, unseen, codes)
 
-    def with_middle(self, middle: tuple[float, ...] | None) -> LearnedColumn:
+    def with_middle(self, middle: tuple[float, ...]) -> LearnedColumn:
         """Return a continuous column with other percentiles, as those of more rows; others as they are."""
         return replace(self, codec=replace(self.codec, middle=middle)) if isinstance(self.codec, Scale) else self
 
@@ -336,8 +336,8 @@ class LearnedColumn:
         scale = self.codec
         assert isinstance(scale, Scale)
         day = {"dates": 1.0, "times": TIME_STEPS[0], "times with a zone": TIME_STEPS[0]}
-        middle = None if scale.middle is None else (scale.middle[0], scale.middle[1])
-        middle = (scale.low, scale.low + scale.width) if scale.low == scale.high and middle else middle
+        is_constant = scale.low == scale.high
+        middle = (scale.low, scale.low + scale.width) if is_constant else (scale.middle[0], scale.middle[1])
         return Unit(scale.low, scale.width, scale.decimals, day.get(str(self.dtype.family)), middle)
 
     def to_dict(self) -> dict[str, Any]:

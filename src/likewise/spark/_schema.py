@@ -241,7 +241,11 @@ def _learn_reduced(reduced: Mapping[str, Any], roles: Roles, edges: Edges, middl
     learned = replace(roles, bins={**roles.bins, **edges}).learn(pa.table(dict(reduced)))
     opened = open_frame(empty)
     columns = tuple(
-        replace(one.with_middle(middles.get(one.name)), dtype=opened.column(one.name).dtype) for one in learned.columns
+        replace(
+            column.with_middle(middles[column.name]) if column.name in middles else column,
+            dtype=opened.column(column.name).dtype,
+        )
+        for column in learned.columns
     )
     return replace(learned, roles=roles, columns=columns)
 
