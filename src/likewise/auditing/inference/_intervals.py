@@ -69,6 +69,7 @@ class PairGraph:
     @classmethod
     def of(cls, left: Rows, right: Rows, n_people: int, weights: Floats | None = None) -> PairGraph:
         """Count everybody's pairs, by their weights where there are any."""
+        left, right = left.astype(np.intp), right.astype(np.intp)  # which NumPy would do at every step
         n_pairs_of = _add_to_people(left, right, weights, n_people)
         total = max(len(left), 1) if weights is None or not len(weights) else float(weights.sum())
         leverages = np.minimum(n_pairs_of / total, MOST_LEVERAGE)
@@ -90,7 +91,9 @@ class PairGraph:
         if self.shares is not None or not len(holds):
             return self._add_up(self.part(holds), holds)
         n, share = len(holds), mean_of(holds, None)
-        counts = _add_to_people(self.left[holds], self.right[holds], None, len(self.roots))
+        few = np.flatnonzero(holds if share <= 1 / 2 else ~holds)  # the others are what is left of all
+        counts = _add_to_people(self.left[few], self.right[few], None, len(self.roots))
+        counts = counts if share <= 1 / 2 else self.n_pairs_of - counts
         by_person = (counts - share * self.n_pairs_of) / (n * self.roots)
         of_one = share * (1 - share)
         return Contributions(by_person, of_one / n, of_one, self.n_counting)
