@@ -20,7 +20,6 @@ from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, Roles, SmoothedScores, audit, load_dataset, mine_pairs
 from likewise.exceptions import ParameterError, SavedFolderError, ScoreError
-from likewise.learning.consistent import _pair_graph, _smoothing
 from likewise.learning.consistent._smoothing import smooth_against, smooth_among
 from likewise.record import AuditRecord
 
@@ -49,7 +48,7 @@ def pairs_of(frame: Any) -> Any:
     return mine_pairs(table, DATA.rule)
 
 
-@given(seed=st.integers(0, 10_000), weight=st.sampled_from([0.1, 1.0, 100.0]), kind=st.sampled_from(["any", "none"]))
+@given(seed=st.integers(0, 10_000), weight=st.sampled_from([0.1, 1.0, 1000.0]), kind=st.sampled_from(["any", "none"]))
 @settings(max_examples=sized(12, 300), deadline=None)
 def test_it_is_the_solution_of_the_whole_system(seed: int, weight: float, kind: str) -> None:
     table, margins = make_table(seed), np.random.default_rng(seed).normal(size=(25, 2))
@@ -65,22 +64,6 @@ def test_it_is_the_solution_of_the_whole_system(seed: int, weight: float, kind: 
     degree = np.bincount(np.concatenate([pairs.left, pairs.right]), minlength=25)
     assert found.n_partners.tolist() == degree.tolist()
     assert np.array_equal(found.margins[degree == 0], margins[degree == 0])
-
-
-@given(seed=st.integers(0, 10_000), weight=st.sampled_from([0.1, 10.0, 1000.0]), kind=st.sampled_from(["any", "none"]))
-@settings(max_examples=sized(5, 100), deadline=None)
-def test_the_way_for_many_pairs_finds_the_same(seed: int, weight: float, kind: str) -> None:
-    table, margins = make_table(seed, n_rows=300), np.random.default_rng(seed).normal(size=(300, 1))
-    plain = smooth_among(table, RULES[kind], margins, weight, None)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_smoothing, "MANY", 0)
-        patch.setattr(_pair_graph, "COMPILED_FROM", 0)
-        quick = smooth_among(table, RULES[kind], margins, weight, None)
-        patch.setattr(_smoothing, "MOST_FACTORED", 0)  # so many neighbourhoods that they are no help
-        alone = smooth_among(table, RULES[kind], margins, weight, None)
-    for found in (quick, alone):
-        assert np.allclose(found.margins, plain.margins, rtol=0, atol=1e-7)
-        assert np.array_equal(found.n_partners, plain.n_partners)
 
 
 def test_an_audit_says_whose_pairs_the_scores_were_smoothed_over() -> None:
