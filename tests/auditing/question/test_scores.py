@@ -359,9 +359,7 @@ def test_a_tensor_with_gradients_is_a_score() -> None:
     assert measured(of_tensor) == measured(audit(shares, people, labels, **how))
 
 
-@pytest.mark.parametrize("few", [0, 100_000])
-def test_scores_are_ranked_as_they_are_joined(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_scores, "FEW", few)
+def test_scores_are_ranked_as_they_are_joined() -> None:
     random = np.random.default_rng(0)
     scores = random.integers(-3, 40, 2_000) / 7
     scores += scores * random.integers(0, 3, 2_000) * 1e-13
