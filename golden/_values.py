@@ -73,10 +73,11 @@ def plain_array(array: Any) -> dict[str, Any]:
         about |= {"checksum": digest(wide.tobytes())}
         known = wide[np.isfinite(wide)].astype(np.float64)
         about |= {name: float(getattr(known, name)()) for name in ("min", "mean", "max", "std") if len(known)}
-        shown = wide if array.dtype.kind != "f" else [float(f"{one:.12g}") for one in sample(wide, MOST_VALUES)]
+        shown: Any = wide if array.dtype.kind != "f" else [float(f"{one:.12g}") for one in sample(wide, MOST_VALUES)]
     else:
-        shown = [str(one) for one in flat]
-        about |= {"checksum": digest("\0".join(shown).encode())}
+        words = [str(one) for one in flat]
+        shown = words
+        about |= {"checksum": digest("\0".join(words).encode())}
     return {"$array": about | {"values": [plain(one) for one in sample(shown, MOST_VALUES)]}}
 
 

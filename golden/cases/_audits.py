@@ -211,7 +211,7 @@ def ranks_dates_gaps() -> Found:
         {
             "id": [f"p{at}" for at in range(n)],
             "sex": random.choice(["f", "m"], n),
-            "town": random.choice(["Bonn", "Jena", None], n),
+            "town": random.choice(np.array(["Bonn", "Jena", None], object), n),
             "grade": random.choice(["A", "B", "C", "D"], n),
             "applied": pd.Timestamp("2025-01-01") + pd.to_timedelta(random.integers(0, 200, n), "D"),
             "income": np.where(random.random(n) < 0.1, np.nan, random.integers(10, 40, n) * 500.0),
@@ -221,8 +221,13 @@ def ranks_dates_gaps() -> Found:
     )
     people["p"] = np.clip(0.3 + 0.2 * (people["sex"] == "m") + 0.3 * random.random(n), 0, 1)
     roles = Roles(
-        **{"sensitive": "sex", "discrete": "town", "continuous": ["applied", "income", "size"], "label": "hired"},
-        **{"ordinal": {"grade": ["A", "B", "C", "D"]}, "row_id": "id", "ignored": "p"},
+        sensitive="sex",
+        discrete="town",
+        continuous=["applied", "income", "size"],
+        ordinal={"grade": ["A", "B", "C", "D"]},
+        label="hired",
+        row_id="id",
+        ignored="p",
         missing={"income": "apart", "size": "median"},
     )
     rule = Comparability(limits={"applied": "40 days", "income": "2000", "grade": "1 rank", "size": "30 % of range"})

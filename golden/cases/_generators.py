@@ -16,7 +16,7 @@ from likewise import AdversarialGenerator, GibbsGenerator, UniformGenerator
 Found = dict[str, Any]
 
 
-def described(made: Any, data: Any) -> Found:
+def described(made: Any) -> Found:
     told = {"ratio": made.ratio, "coverage": made.coverage, "kept": made.kept, "text": Page(str(made))}
     arrays = {"frame": made.frame, "y": np.asarray(made.y), "source": made.source, "round": made.round}
     return told | arrays | {"summary": made.summary()}
@@ -28,14 +28,13 @@ def of_all_amounts(generator: Any, data: Any) -> Found:
     asked: dict[str, dict[str, Any]] = {"ratio": {"ratio": 0.2}, "rounds": {"rounds": 2}, "row": {"per_row": 2}}
     people, labels = data.train.X.head(400), data.train.y.head(400)
     found = {
-        name: described(generator.generate(people, labels, random_state=1, **amount), data)
-        for name, amount in asked.items()
+        name: described(generator.generate(people, labels, random_state=1, **amount)) for name, amount in asked.items()
     }
     generator.save("saved")
     again = likewise.generation.load_generator("saved", device="cpu").generate(
         people, labels, ratio=0.2, random_state=1
     )
-    found["again"] = described(again, data)
+    found["again"] = described(again)
     found["files"] = {"names": sorted(path.name for path in Path("saved").rglob("*"))}
     return found | ({"history": generator.history_} if hasattr(generator, "history_") else {})
 
@@ -66,14 +65,20 @@ def gibbs_planted() -> Found:
 @case("generator.gibbs_compas", slow=True)
 def gibbs_compas() -> Found:
     data = public("compas")
-    settings = {"n_iterations": 40, "width": 32, "random_state": 0, "device": "cpu"}
+    settings: dict[str, Any] = {"n_iterations": 40, "width": 32, "random_state": 0, "device": "cpu"}
     return of_all_amounts(GibbsGenerator(data.roles, data.rule, **settings), data)
 
 
 @case("generator.adversarial", slow=True)
 def adversarial() -> Found:
     data = public("adult")
-    settings = {"n_iterations": 40, "batch_size": 256, "width": 32, "evaluate_every": 20, "max_modes": 4}
+    settings: dict[str, Any] = {
+        "n_iterations": 40,
+        "batch_size": 256,
+        "width": 32,
+        "evaluate_every": 20,
+        "max_modes": 4,
+    }
     generator = AdversarialGenerator(data.roles, data.rule, random_state=0, device="cpu", **settings)
     return of_all_amounts(generator, data)
 
@@ -81,7 +86,7 @@ def adversarial() -> Found:
 @case("generator.adversarial_as_printed", slow=True)
 def adversarial_as_printed() -> Found:
     data = public("adult")
-    settings = {"n_epochs": 1, "batch_size": 2_000, "width": 32, "random_state": 0, "device": "cpu"}
+    settings: dict[str, Any] = {"n_epochs": 1, "batch_size": 2_000, "width": 32, "random_state": 0, "device": "cpu"}
     generator = AdversarialGenerator.as_printed(data.roles, data.rule, **settings)
     return of_all_amounts(generator, data)
 

@@ -11,7 +11,7 @@ from golden.cases._calls import case, planted, public, settled
 from likewise import Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 
 Found = dict[str, Any]
-RULES = {
+RULES: dict[str, dict[str, Any]] = {
     "default": {},
     "loose": {"max_discrete_changes": 2, "max_continuous_shift": 0.1},
     "exact": {"max_discrete_changes": 0, "max_continuous_shift": 0.0},

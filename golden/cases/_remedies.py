@@ -23,7 +23,7 @@ from likewise import (
 )
 
 Found = dict[str, Any]
-SHORT = {"n_iterations": 60, "device": "cpu", "random_state": 0}
+SHORT: dict[str, Any] = {"n_iterations": 60, "device": "cpu", "random_state": 0}
 
 
 def generator() -> Any:
@@ -75,7 +75,10 @@ def consistent(estimator: Any, data: Any = None, **settings: Any) -> Any:
 def consistent_linear() -> Found:
     model = consistent(linear(), pair_weight=2.0)
     found = fitted(model) | shown(ask(None, model))
-    kinds = {"logit": {"gap": "logit"}, "per_pair": {"balance_people": False, "balance_labels": False}}
+    kinds: dict[str, dict[str, Any]] = {
+        "logit": {"gap": "logit"},
+        "per_pair": {"balance_people": False, "balance_labels": False},
+    }
     found |= {name: fitted(consistent(linear(), **settings)) for name, settings in kinds.items()}
     return found | saved(model, planted())
 
@@ -92,7 +95,7 @@ def register(name: str) -> None:
         data = public("compas")
         model = consistent(piped(booster(name)), data, pair_weight=3.0)
         found = fitted(model, data)
-        kinds = {"absolute": {"pair_loss": "absolute"}, "logit": {"gap": "logit"}}
+        kinds: dict[str, dict[str, Any]] = {"absolute": {"pair_loss": "absolute"}, "logit": {"gap": "logit"}}
         found |= {kind: fitted(consistent(piped(booster(name)), data, **one), data) for kind, one in kinds.items()}
         return found | saved(consistent(piped(booster(name)), data).fit(data.train.X, data.train.y), data)
 
@@ -195,7 +198,10 @@ def sampler() -> Found:
 def network() -> Found:
     model = NetworkClassifier(roles=planted().roles, hidden=(16, 8), **SHORT)
     found = fitted(model) | saved(model, planted())
-    kinds = {"adam": {"optimizer": "adam", "learning_rate": 0.01}, "deviation": {"scaling": "deviation"}}
+    kinds: dict[str, dict[str, Any]] = {
+        "adam": {"optimizer": "adam", "learning_rate": 0.01},
+        "deviation": {"scaling": "deviation"},
+    }
     return found | {
         name: fitted(NetworkClassifier(roles=planted().roles, **SHORT, **one)) for name, one in kinds.items()
     }

@@ -12,7 +12,13 @@ from golden.cases._remedies import consistent, generator, linear
 from likewise import AugmentedClassifier, FrontierSearch, LeastGap, gap_scorer
 
 Found = dict[str, Any]
-SETTINGS = {"max_loss": 0.02, "validation_fraction": 0.5, "random_state": 0, "n_resamples": 100, "progress": False}
+SETTINGS: dict[str, Any] = {
+    "max_loss": 0.02,
+    "validation_fraction": 0.5,
+    "random_state": 0,
+    "n_resamples": 100,
+    "progress": False,
+}
 
 
 def searched(search: Any, data: Any = None) -> Found:
@@ -38,7 +44,12 @@ def default() -> Found:
 @case("search.grid")
 def grid() -> Found:
     values = {"pair_weight": [0.5, 2.0], "estimator__logisticregression__C": [0.1, 1.0]}
-    measures = {"utility": "roc_auc", "unfairness": "excess_gap_mean", "cautious": True, "min_pairs": 10}
+    measures: dict[str, Any] = {
+        "utility": "roc_auc",
+        "unfairness": "excess_gap_mean",
+        "cautious": True,
+        "min_pairs": 10,
+    }
     return searched(FrontierSearch(consistent(linear()), values, **SETTINGS, **measures))
 
 
