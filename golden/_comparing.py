@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 KINDS: Final = ("gone", "new", "number", "text", "bytes", "digits")
+CHECKSUMS: Final = ("checksum", "sha256")  # of what is compared elsewhere, or cannot be
 LAST_DIGITS: Final = 1e-9  # relative
 NOTHING: Final = 1e-12  # two numbers nearer than this are equal but for last digits, however small they are
 NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -51,7 +52,7 @@ def compare(case: str, before: Any, after: Any, key: str = "") -> Iterator[Diffe
         is_small = size <= LAST_DIGITS or abs(before - after) <= NOTHING
         yield Difference(case, key, "digits" if is_small else "number", before, after, size)
     else:
-        yield Difference(case, key, "text", before, after)
+        yield Difference(case, key, "bytes" if key.endswith(CHECKSUMS) else "text", before, after)
 
 
 def _is_number(value: Any) -> bool:

@@ -18,6 +18,7 @@ import pyarrow.parquet
 
 # of the moment and the machine
 LEFT_OUT: Final = {"versions", "made_at", "sealed_at", "likewise", "seconds"}
+OF_LAST_DIGITS: Final = {"checksum", "scores"}  # of the lines of a log: each changes with the last digits of any number
 MOMENTS: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?( UTC|Z|\+00:00)?")
 MOST_VALUES: Final = 300  # of an array; of a longer one, as many of them at equal distances
 MOST_ITEMS: Final = 60  # of numbers; a longer list of them is an array
@@ -109,7 +110,8 @@ def plain_file(path: Path) -> Any:
     if path.suffix == ".json":
         return plain(json.loads(content))
     if path.suffix == ".jsonl":
-        return [plain(json.loads(line)) for line in content.splitlines()]
+        lines = [json.loads(line) for line in content.splitlines()]
+        return [plain({key: one for key, one in line.items() if key not in OF_LAST_DIGITS}) for line in lines]
     if path.suffix in (".html", ".md", ".xml", ".toml"):
         return plain(Page(content.decode(), path.suffix == ".html"))
     if path.suffix in (".csv", ".tsv"):
