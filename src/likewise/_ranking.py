@@ -16,11 +16,13 @@ HALF: Final = np.uint64(32)
 
 def rank_numbers(values: Floats) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:
     """Return each number's rank, the distinct ones in ascending order, and how many are below each, and in all."""
-    # -0.0 and 0.0 are one value
-    distinct, ranks, counts = np.unique(values + 0.0, return_inverse=True, return_counts=True)
-    below = np.zeros(len(distinct) + 1, np.int32)
-    np.cumsum(counts, out=below[1:])
-    return ranks.astype(np.int32), distinct, below
+    values = values + 0.0  # -0.0 and 0.0 are one value
+    order = np.argsort(values)
+    ordered, is_first = values[order], np.ones(len(values), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    ranks = np.empty(len(values), np.int32)
+    ranks[order] = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
+    return ranks, ordered[is_first], np.append(np.flatnonzero(is_first), len(values)).astype(np.int32)
 
 
 def order_rows(codes: NDArray[np.integer[Any]]) -> NDArray[np.int32]:

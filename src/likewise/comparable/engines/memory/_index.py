@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from likewise._codes import look_up
 from likewise._compiling import compiled, compiled_with_arrays
+from likewise._ranking import order_rows
 from likewise._threads import share_rows
 from likewise.comparable.engines._columns import mix
 from likewise.comparable.engines.memory._buckets import Common, Plan
 from likewise.comparable.engines.memory._packing import PackedTable, Words, take_words
 
-CELL: Final = np.uint64(0xFFFF)  # the bits that cells are told apart by where buckets are sorted
-BITS: Final = np.uint64(16)
+BITS: Final = np.uint64(10)  # that cells are told apart by where buckets are sorted
+CELL: Final = (np.uint64(1) << BITS) - np.uint64(1)
+HASHED: Final = np.uint64(42)  # bits of a hash that are left out there
 
 
 class Index(NamedTuple):
@@ -131,9 +133,8 @@ def _order_by_cells(
     """Order buckets, given the first node of each, so that those of neighbouring cells lie side by side."""
     outside = np.empty(len(firsts), np.uint64)
     _hash_nodes(words, key, cell[:0], firsts, kept, outside)
-    outside &= ~(CELL << BITS | CELL)  # where hashes or cells are alike by chance, others lie between neighbours
-    outside |= (cell.take(firsts).astype(np.uint64) & CELL) << BITS
-    return np.argsort(outside, kind="stable")
+    outside = outside >> HASHED << BITS  # where hashes or cells are alike by chance, others lie between neighbours
+    return order_rows(outside | cell.take(firsts).astype(np.uint64) & CELL)
 
 
 @compiled
