@@ -7,6 +7,7 @@ import contextlib
 import json
 import lzma
 import os
+import re
 import sys
 import time
 import warnings
@@ -21,6 +22,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 HERE: Final = Path(__file__).parent
 RESULTS: Final = HERE / "results"
+PAIR_KEY: Final = re.compile(r"\bk[0-9a-f]{12}\b")
 
 
 def main() -> int:
@@ -75,6 +77,11 @@ def make(names: list[str]) -> int:
     return 0
 
 
+def without_keys(answer: Any) -> Any:
+    """Leave out the keys of pairs, each a hash of what is compared beside it."""
+    return json.loads(PAIR_KEY.sub("KEY", json.dumps(answer)))
+
+
 def compare_cases(names: list[str], *, is_all: bool) -> int:
     """Compare the answers of cases with their results, and list what differs."""
     from golden._comparing import compare, read_accepted, show
@@ -85,7 +92,7 @@ def compare_cases(names: list[str], *, is_all: bool) -> int:
     differences = []
     for name, found in run([name for name in names if name not in absent]):
         known = json.loads(lzma.decompress(kept[name].read_bytes()))
-        differences += list(compare(name, known, found))
+        differences += list(compare(name, without_keys(known), without_keys(found)))
     lines, differs = show(differences, read_accepted(HERE / "accepted.toml"), is_all=is_all)
     print("\n".join(lines))
     return int(differs)

@@ -175,7 +175,7 @@ def show(differences: Iterable[Difference], accepted: Iterable[Accepted], *, is_
         size = f", by up to {worst.size:.1e}" if worst.size else ""
         lines.append(f"{kind:7} {key}  ({len(some)}{size}) in {among}")
         lines += [f"            {one}" for one in (some if is_all else [worst])]
-    lines += [f"accepted {one.case} {one.key} ({n}): {one.why}" for one, n in meant.items()]
+    lines += [f"accepted {one.kind} {one.case} {one.key} {one.text} ({n}): {one.why}" for one, n in meant.items()]
     counted = {kind: sum(len(some) for (one, _), some in groups.items() if one == kind) for kind in KINDS}
     told = ", ".join(f"{n} {kind}" for kind, n in counted.items() if n) or "equal"
     return [*lines, told], any(n for kind, n in counted.items() if kind != "digits")

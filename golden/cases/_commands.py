@@ -6,6 +6,7 @@ import contextlib
 import csv
 import hashlib
 import io
+import json
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +33,9 @@ def likewise(line: str) -> Found:
             main(shlex.split(line))
         except SystemExit as stop:
             code = stop.code
-    return {"command": line, "code": code, "out": Page(out.getvalue()), "err": Page(err.getvalue())}
+    said = out.getvalue()
+    shown = json.loads(said) if said.startswith("{") else Page(said)
+    return {"command": line, "code": code, "out": shown, "err": Page(err.getvalue())}
 
 
 def session(*lines: str, files: tuple[str, ...] = ()) -> Found:
@@ -138,7 +141,7 @@ def report() -> Found:
     return session(
         *audits,
         "report 0.4/audit.json --out one.html",
-        "report 0.5/audit.json --before 0.4/audit.json --out before.html",
+        "report 0.4/audit.json 0.5/audit.json --out before.html",
         "report 0.4/audit.json 0.5/audit.json 0.6/audit.json --out trend.html",
         "report 0.4/audit.json --page bias-audit",
         "report 0.4/audit.json --page bias-audit --out bias.md",
