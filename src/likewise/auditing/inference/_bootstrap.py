@@ -40,7 +40,8 @@ def draw_few(people: NDArray[np.integer[Any]], *, first: int, seed: int) -> Floa
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     words = words ^ (words >> np.uint64(31))
-    return TIMES[words.astype("<u8", copy=False).view("<u2")].astype(np.float64)
+    weights: Floats = TIMES[words.astype("<u8", copy=False).view("<u2")].astype(np.float64)
+    return weights
 
 
 @compiled
@@ -161,13 +162,13 @@ def _areas(positive: Floats, negative: Floats, roc: Floats, precision: Floats) -
 
 def _add_few(amounts: Mapping[str, GroupSums], n_people: int, first: int, seed: int) -> dict[str, Floats]:
     """Add up the amounts of few people."""
-    weights, sums = draw_few(np.arange(n_people), first=first, seed=seed), {}
+    weights, sums = draw_few(np.arange(n_people), first=first, seed=seed), dict[str, Floats]()
     for name, one in amounts.items():
         places = (one.groups.astype(np.intp)[:, None] * LANES + np.arange(LANES)).ravel()
         shape = (one.n_groups, LANES)
         products = [(weights * amount[:, None]).ravel() for amount in one.amounts]
         added = [np.bincount(places, product, one.n_groups * LANES).reshape(shape) for product in products]
-        sums[name] = np.array(added).reshape(-1, *shape)
+        sums[name] = np.array(added, np.float64).reshape(-1, *shape)
     return sums
 
 
