@@ -71,7 +71,11 @@ def test_the_commands_of_the_readme_work(
     commands = [line for block in blocks_of("sh") for line in block.splitlines() if line.startswith("likewise ")]
     assert [command.split()[1] for command in commands] == ["audit", "audit", "explore", "antidote"]
     served: list[likewise.explore.Explorer] = []
-    monkeypatch.setattr("likewise.explore.serve", lambda explorer, **how: served.append(explorer))  # until Ctrl-C
+
+    def serve(server: Any, explorer: likewise.explore.Explorer, **how: Any) -> None:
+        served.append(explorer)
+
+    monkeypatch.setattr("likewise.explore._internal.PageServer.run", serve)  # until Ctrl-C
     for command in commands:
         with pytest.raises(SystemExit) as stop:
             main(shlex.split(command, comments=True)[1:])

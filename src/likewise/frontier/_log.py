@@ -119,9 +119,10 @@ class LoggedSearch:
     @classmethod
     def _gather(cls, found: list[dict[str, Any]], checksum: str, n_bytes: int) -> LoggedSearch:
         header, *rest = found
-        if not isinstance(header["settings"], dict) or not isinstance(header["versions"], dict):
-            raise ValueError("its settings or versions have another form")
+        if not all(isinstance(header[name], dict) for name in ("data", "settings", "versions")):
+            raise ValueError("its data, settings or versions have another form")
         int(header["seed"])
+        str(header["data"]["checksum"])
         choice = rest.pop() if rest and rest[-1]["kind"] == "choice" else None
         models = [LoggedModel.read(record) for record in rest]
         if [one.number for one in models] != list(range(len(models))):

@@ -65,6 +65,7 @@ def tally(table: CodedTable, scores: Scores, rule: Comparability, seed: int, **h
     people = ScoredPeople.of(table, scores)
     found = tally_pairs(table, rule, people, people.shape(settings_of(seed)), lambda share: None, **how)
     assert found.summary is not None
+    found.summary.kept.add(found.pairs.left, found.pairs.right)  # the sample, which was taken out
     return found.summary
 
 
