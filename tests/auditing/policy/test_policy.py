@@ -20,7 +20,7 @@ from likewise._format import sum_up
 from likewise.auditing import Measure, Policy, Verdict
 from likewise.auditing.policy._verdict import judge
 from likewise.exceptions import PolicyError
-from likewise.record._internal import PEOPLE_MEASURES, known_measures
+from likewise.record._internal import PEOPLE_MEASURES, Note, known_measures
 
 FEW = settings(max_examples=sized(15, 60))
 shares = st.floats(0, 1)
@@ -349,10 +349,12 @@ def test_a_collapsed_model_does_not_pass_by_its_small_gaps() -> None:
     measures = {"gap_mean": Measure(0.0, 0.0, 0.0, n=500), "accuracy": Measure(0.7, 0.68, 0.72, n=900)}
     policy = Policy(max_gap_mean=0.1, min_accuracy=0.6)
     assert judge(measures, policy).outcome == "pass"
-    doubted = judge(measures, policy, noted={"collapsed"})
+    notes = [Note("coverage", "Nobody is left out."), Note("collapsed", "Everybody is scored alike.")]
+    doubted = judge(measures, policy, notes=notes)
     assert doubted.outcome == "inconclusive"
     assert [check.outcome for check in doubted.checks] == ["inconclusive", "pass"]
-    assert judge(measures, Policy(max_gap_mean=0.1, min_accuracy=0.9), noted={"collapsed"}).outcome == "fail"
+    assert doubted.checks[0].reason == "Everybody is scored alike."
+    assert judge(measures, Policy(max_gap_mean=0.1, min_accuracy=0.9), notes=notes).outcome == "fail"
 
 
 @pytest.mark.parametrize(

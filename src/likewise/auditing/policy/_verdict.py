@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -32,6 +32,7 @@ from likewise.record._internal import (
     ColumnDirections,
     Direction,
     Measure,
+    Note,
     NoteKind,
     Outcome,
     Sense,
@@ -50,6 +51,18 @@ N_LISTED: Final = 10
 REVERSED: Final = 0.5  # ROC AUC below which the scores are of another label
 OF_NEITHER: Final = ("coverage", "score_spread", *CERTIFIED_MEASURES)  # the same whichever label the scores are of
 WITHOUT_LABELS: Final = (*OF_NEITHER, "impact_ratio")  # mean the same whatever the label is
+
+
+def _is_of_pairs(name: str) -> bool:
+    """Whether a measure is about people who are comparable: found ones, or any that the rule allows."""
+    return counted_in(name) == "pairs" or name in CERTIFIED_MEASURES
+
+
+# the notes that a pass is doubted for, and the measures that each is about
+DOUBTS: Final[Mapping[NoteKind, Callable[[str], bool]]] = {
+    "collapsed": _is_of_pairs,
+    "label_is_decision": lambda name: name not in WITHOUT_LABELS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +115,7 @@ def judge(
     measures: Mapping[str, Measure],
     policy: Policy | str | Path,
     *,
-    noted: Collection[NoteKind] = (),
+    notes: Sequence[Note] = (),
     points: bool = False,
     directions: Sequence[Direction] = (),
     by_column: Sequence[ColumnDirections] = (),
@@ -116,10 +129,10 @@ def judge(
     ``by_column`` are those of each of several sensitive columns alone.
 
     A limit is met when the whole confidence interval meets it, and broken when the whole interval lies beyond it;
-    otherwise, without an interval, or with too few pairs, it is inconclusive. ``noted`` are the kinds of the audit's
-    notes: with collapsed scores no limit on gaps is met, and with a label that is the decision, or that is scored
-    lower than the other, none that depends on labels. With ``points``, gaps are said in percentage points.
-    With ``n_people``, the number audited, a reason says how many more an inconclusive limit needs.
+    otherwise, without an interval, or with too few pairs, it is inconclusive. So is one that would be met but for one
+    of the audit's ``notes`` (``DOUBTS``), which is then the reason, and one of labels where people with the
+    positive label are scored lower. With ``points``, gaps are said in percentage points. With ``n_people``, the
+    number audited, a reason says how many more an inconclusive limit needs.
     """
     policy = read_policy(policy)
     scored = "log_loss" in measures  # which only probabilities have
@@ -140,7 +153,7 @@ def judge(
             replace(_check(name, limit, parts, policy.min_pairs, points, scored), column=column)
             for name, limit in limits.items()
         )
-    checks = tuple(_doubt(_add_need(check, n_people), measures, noted) for check in checks)
+    checks = tuple(_doubt(_add_need(check, n_people), measures, notes) for check in checks)
     outcomes = {one.outcome for one in checks}
     outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
     return Verdict(outcome, checks, policy)
@@ -208,22 +221,19 @@ def _check(
     return Check(name, found, limit, sense, outcome, _reason(measure, found, limit, sense, outcome, points))
 
 
-def _doubt(check: Check, measures: Mapping[str, Measure], noted: Collection[NoteKind]) -> Check:
-    """Make a pass inconclusive that scores or labels give away."""
-    reason = _why_doubted(check.of, measures, noted)
+def _doubt(check: Check, measures: Mapping[str, Measure], notes: Sequence[Note]) -> Check:
+    """Make a pass inconclusive that a note, or the order of the scores, gives away."""
+    reason = _why_doubted(check.of, measures, notes)
     return check if check.outcome != "pass" or not reason else replace(check, outcome="inconclusive", reason=reason)
 
 
-def _why_doubted(name: str, measures: Mapping[str, Measure], noted: Collection[NoteKind]) -> str:
+def _why_doubted(name: str, measures: Mapping[str, Measure], notes: Sequence[Note]) -> str:
     """Return why nothing passes by a measure; nothing if it may."""
-    if "collapsed" in noted and (counted_in(name) == "pairs" or name in CERTIFIED_MEASURES):
-        return "The scores have collapsed: everybody is scored nearly alike, so small gaps mean nothing."
-    if "label_is_decision" in noted and name not in WITHOUT_LABELS:
-        return "The label follows from the scores, so people who are decided on differently are not compared."
+    doubts = [note.text for note in notes if note.kind in DOUBTS and DOUBTS[note.kind](name)]
     auc = measures.get("roc_auc", Measure(None)).high
     if auc is not None and auc < REVERSED and name not in OF_NEITHER:
-        return f"ROC AUC is at most {show_value('roc_auc', auc)}: the scores may be of the other label."
-    return ""
+        doubts.append(f"ROC AUC is at most {show_value('roc_auc', auc)}: the scores may be of the other label.")
+    return doubts[0] if doubts else ""
 
 
 def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:

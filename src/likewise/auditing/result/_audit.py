@@ -199,7 +199,7 @@ class Audit(AuditParts):
         return judge(
             self.measures,
             policy,
-            noted={note.kind for note in self.notes},
+            notes=self.notes,
             points=self.record.in_points,
             directions=self.directions,
             by_column=self.column_directions,
