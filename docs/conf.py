@@ -31,7 +31,6 @@ extensions = [
     "commands",
     "mathml",
     "running",
-    "taking_in",
 ]
 exclude_patterns = ["_build", "**sg_execution_times.rst"]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
