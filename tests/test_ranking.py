@@ -66,19 +66,6 @@ def test_shared_work_may_share_work_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     assert (done == 1).all()
 
 
-def test_nothing_that_work_holds_is_kept_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_threads, "n_cores", lambda: 16)
-
-    class Table:
-        """Something large."""
-
-    table = Table()
-    is_there = weakref.ref(table)
-    share_work(partial(lambda table, part: None, table), range(16))
-    del table
-    assert is_there() is None
-
-
 def test_an_error_keeps_nothing_of_the_part_that_raised_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_threads, "n_cores", lambda: 4)
     kept: list[weakref.ref[Any]] = []
@@ -138,17 +125,6 @@ def test_after_an_error_nothing_more_is_made_ahead(n_ahead: int) -> None:
         used.extend(make_ahead(make, range(9), n_ahead))
     assert used == [0, 1]
     assert len(made) <= 3 + n_ahead
-
-
-def test_what_is_made_ahead_is_kept_once() -> None:
-    class Large:
-        pass
-
-    parts = make_ahead(lambda part: Large(), range(4), 1)
-    for part in parts:
-        kept = weakref.ref(part)
-        del part
-        assert kept() is None
 
 
 def test_nothing_is_waited_for_that_is_made_ahead_for_nobody() -> None:

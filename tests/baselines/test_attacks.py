@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.sizes import sized
 from torch import nn
 
 from likewise.baselines._attacks import (
@@ -23,13 +20,12 @@ from likewise.baselines._attacks import (
     SubspaceMetric,
     Tracker,
     UniformNoise,
-    ascend,
     attack_in_one_stage,
     attack_in_two_stages,
     attacking,
     slopes_at,
 )
-from likewise.baselines._subspace import LEAST, MOST, Penalty, Subspace
+from likewise.baselines._subspace import Penalty
 from likewise.nets._internal import build_network, loss_of
 
 N_INPUTS, RANK = 7, 2
@@ -59,19 +55,6 @@ def one(value: float = 2.0) -> torch.Tensor:
     return torch.tensor(value, dtype=torch.float64)
 
 
-@given(st.integers(0, 10_000), st.integers(0, N_INPUTS))
-@settings(max_examples=sized(7, 30))
-def test_only_moves_outside_the_subspace_count(seed: int, rank: int) -> None:
-    basis = random_basis(seed, rank)
-    moves = torch.tensor(np.random.default_rng(seed + 1).normal(size=(4, N_INPUTS)))
-    metric = metric_of(basis, moves)
-    inside = (moves @ metric.basis.T) @ metric.basis
-    outside = moves - inside
-    assert Subspace(basis).n_counted == N_INPUTS - rank
-    assert torch.allclose(metric.distance(inside), torch.zeros(4, dtype=torch.float64), atol=1e-12)
-    assert torch.allclose(metric.distance(outside + 3 * inside), outside.square().sum(dim=1))
-
-
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("make", [LossGain, LogitGain])
 def test_written_out_slopes_are_gradients(make: Callable[[torch.Tensor], Gain], n_outputs: int) -> None:
@@ -96,19 +79,6 @@ def test_a_plain_stack_has_the_slopes_that_any_network_has(hidden: tuple[int, ..
         hook.remove()
 
 
-def test_steps_are_those_of_adam() -> None:
-    inputs, _ = people()
-    target = inputs.flip(0)
-    moved = inputs.clone().requires_grad_()
-    optimizer = torch.optim.Adam([moved], lr=0.05, maximize=True)
-    for _ in range(25):
-        optimizer.zero_grad()
-        (-(moved - target).pow(4)).sum().backward()
-        optimizer.step()
-    ours = ascend(inputs, lambda here: -4 * (here - target).pow(3), Steps(25, 0.05))
-    assert torch.allclose(ours, moved.detach(), rtol=1e-10)
-
-
 def attack(kind: str, network: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, start: torch.Tensor) -> Attack:
     metric, gain = metric_of(random_basis(), inputs), LossGain(labels)
     with attacking(network):
@@ -129,35 +99,6 @@ def test_a_row_is_attacked_alone_as_in_a_batch(kind: str) -> None:
         alone = attack(kind, network, inputs[only], labels[only], start[only])
         assert torch.allclose(alone.points, whole.points[only], atol=1e-9)
         assert torch.allclose(alone.gains, whole.gains[only], atol=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_two_stages_gain_or_leave_a_row_alone(seed: int) -> None:
-    network, (inputs, labels) = make_network(seed=seed), people()
-    found = attack("two", network, inputs, labels, inputs)
-    gained = LossGain(labels).of(network(found.points)) - LossGain(labels).of(network(inputs))
-    assert torch.allclose(found.gains, gained.detach())
-    assert (found.gains >= 0).all()
-    assert found.gains.mean() > 0.01
-    metric = metric_of(random_basis(), inputs)
-    assert torch.allclose(found.distances, metric.distance(found.points - inputs), atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("seed", range(5))
-def test_where_nothing_is_to_be_gained_nothing_moves(seed: int, dtype: torch.dtype) -> None:
-    inputs, labels = (part.to(dtype) if part.is_floating_point() else part for part in people())
-    basis, network = random_basis(seed), nn.Linear(N_INPUTS, 1).to(dtype)
-    with torch.no_grad():
-        weights = np.random.default_rng(seed).normal(size=N_INPUTS)
-        network.weight[0] = torch.tensor(weights - (weights @ basis.T) @ basis)
-    metric, gain = metric_of(basis, inputs), LossGain(labels)
-    with attacking(network):
-        found = attack_in_two_stages(
-            network, inputs, gain, one().to(dtype), metric=metric, inside=INSIDE, everywhere=Steps(0, 1.0)
-        )
-    assert torch.equal(found.points, inputs)
-    assert not found.gains.any()
 
 
 @pytest.mark.parametrize("kind", ["one", "two"])
@@ -199,41 +140,6 @@ def test_rows_without_a_gradient_stay_where_they_are(kind: str) -> None:
     assert not moved[3]
     assert moved.sum() > len(inputs) // 2
     assert found.distances.isfinite().all()
-
-
-def test_noise_has_random_numbers_of_its_own() -> None:
-    inputs, _ = people()
-    before = torch.get_rng_state()
-    noise, again = UniformNoise(0.2, 5, inputs.device), UniformNoise(0.2, 5, inputs.device)
-    first = noise(inputs)
-    assert torch.equal(torch.get_rng_state(), before)
-    assert torch.equal(first, again(inputs))
-    assert not torch.equal(first, noise(inputs))
-    assert 0.1 < first.abs().max() <= 0.2
-
-
-@pytest.mark.parametrize(
-    ("start", "distance", "wanted"),
-    [
-        (2.0, 0.1, 2.0),  # as far as allowed
-        (2.0, 0.2, 2.0 + 2 * 0.1),  # twice too far
-        (2.0, 0.05, 2.0 - 2 * 0.05),
-        (2.0, 5.0, 2.0 + 10 * 4.9),  # fifty times too far: no faster than ten
-        (2.0, 0.0, 2.0 - 10 * 0.1),
-        (0.5, 0.0, LEAST),
-        (999.0, 5.0, MOST),
-    ],
-)
-def test_the_weight_of_distance_finds_its_level(start: float, distance: float, wanted: float) -> None:
-    penalty = Penalty(start, 0.1, None, one())
-    penalty.update(one(distance))
-    assert float(penalty.value) == pytest.approx(wanted)
-
-
-def test_the_weight_of_distance_can_change_at_a_given_speed() -> None:
-    penalty = Penalty(2.0, 0.1, 3.0, one())
-    penalty.update(one(5.0))
-    assert float(penalty.value) == pytest.approx(2.0 + 3 * 4.9)
 
 
 def climb_by_torch(start: torch.Tensor, height: Callable[[torch.Tensor], torch.Tensor], steps: Steps) -> torch.Tensor:
@@ -324,12 +230,3 @@ def test_epochs_of_few_batches_are_judged_together() -> None:
     assert epochs(*one_at_a_time, n_times=1) == {"is_odd"}
     assert epochs((True,), (True,), n_times=1) == {"is_odd"}  # all of a short fit
     assert epochs((True,), (False,), n_times=1) == set()
-
-
-def test_means_are_those_since_the_last_report() -> None:
-    watch = Tracker(torch.device("cpu"), ("gain",))
-    watch.note({"gain": one(1.0)})
-    watch.note({"gain": one(3.0)})
-    assert watch.report() == {"gain": 2.0}
-    watch.note({"gain": one(5.0)})
-    assert watch.report() == {"gain": 5.0}

@@ -14,7 +14,6 @@ from tests.baselines.lcifr_people import LABELS, PEOPLE, ROLES, Probe
 from tests.sizes import sized
 from torch import nn
 
-from likewise.baselines._attacks import slope_of
 from likewise.baselines._lcifr_training import (
     ConsumerLoss,
     ProducerLoss,
@@ -80,17 +79,6 @@ def test_without_steps_it_finds_the_worst_combination() -> None:
     assert torch.equal(distance(worst), torch.stack(every).amax(dim=0))
 
 
-def test_steps_never_lose_what_the_combination_won() -> None:
-    torch.manual_seed(2)
-    rows, similar, encoder = draw_rows(50), similar_rows(), build_network(10, 4, (5,))
-    distance = latent_distance(encoder, rows)
-    without, by_steps = (
-        distance(attack_by_enumeration(encoder, rows, similar, n_steps, 64, generator())) for n_steps in (0, 10)
-    )
-    assert (by_steps >= without).all()
-    assert (by_steps > without).float().mean() > 0.9
-
-
 def test_climbing_keeps_the_highest_point_even_where_steps_lead_past_it() -> None:
     torch.manual_seed(7)
     peaks, start = torch.rand(30, 3), torch.rand(30, 3)
@@ -113,15 +101,6 @@ def test_with_too_many_combinations_some_are_drawn() -> None:
     assert (drawn.sum(dim=1) == 3).all()
     assert len(drawn.unique(dim=0)) > 60
     assert len(similar_rows((3, 2)).combinations(64, generator()).unique(dim=0)) == 6
-
-
-def test_a_row_has_the_same_slope_alone_and_among_others() -> None:
-    torch.manual_seed(4)
-    rows, encoder = draw_rows(20), build_network(10, 4, (5,))
-    others = rows + 0.1 * torch.rand_like(rows)
-    _, together = slope_of(latent_distance(encoder, rows), others)
-    _, alone = slope_of(latent_distance(encoder, rows[3:4]), others[3:4])
-    torch.testing.assert_close(together[3:4], alone)
 
 
 def test_the_loss_is_zero_if_and_only_if_the_distance_is_within_delta() -> None:
@@ -166,21 +145,6 @@ def test_the_corner_is_where_steps_towards_the_worst_latent_point_end() -> None:
 
         _, heights = climb(height, latents, height(latents), 0.05, 0.005, 20, generator())
     assert loss.item() == pytest.approx(heights.mean().item(), rel=1e-6)
-
-
-def test_more_classes_are_attacked_in_twenty_steps_of_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[Any] = []
-
-    def walk(height: Any, start: torch.Tensor, start_height: torch.Tensor, *given: Any) -> Any:
-        taken.append(given[:3])
-        return climb(height, start, start_height, *given)
-
-    monkeypatch.setattr("likewise.baselines._lcifr_training.climb", walk)
-    torch.manual_seed(6)
-    people, latents, classifier = _people(), torch.randn(60, 4), nn.Linear(4, 3)
-    loss = ConsumerLoss(classifier, latents, people, 0.5, generator()).loss(torch.arange(60))
-    assert taken == [(0.5, 0.05, 20)]
-    assert loss.item() > loss_of(classifier(latents), people.labels).mean().item() + 0.1
 
 
 def test_an_attack_leaves_the_network_as_it_was() -> None:

@@ -21,9 +21,8 @@ from tests.sizes import sized
 
 from likewise import Roles
 from likewise.baselines import ProjectSensitive, SensitiveSubspace, Subspace
-from likewise.baselines._subspace import SensitiveGroup, learn_subspace, orthonormal_rows, separate_groups
+from likewise.baselines._subspace import SensitiveGroup, learn_subspace, orthonormal_rows
 from likewise.exceptions import NoisyDirections, SavedFolderError, SchemaError, UnsettledDirections
-from likewise.nets._internal import InputCoding
 
 WIDTH = 6
 NUMBERS = st.integers(-4, 4).map(float)  # whole ones, so that ranks are beyond doubt
@@ -65,19 +64,6 @@ def test_the_projector_takes_out_what_the_rows_span_and_nothing_else(
     assert subspace.distance(rows, rows + across) == pytest.approx((across**2).sum(axis=1), abs=1e-10)
 
 
-@settings(max_examples=sized(15, 60))
-@given(STACKS, st.data())
-def test_repeated_opposite_and_zero_rows_change_nothing(stack: NDArray[np.float64], data: st.DataObject) -> None:
-    more = [np.zeros((1, WIDTH)), np.full((1, WIDTH), 1e-12)]
-    if len(stack):
-        chosen = data.draw(st.integers(0, len(stack) - 1))
-        more += [stack[[chosen]], -stack[[chosen]], stack.sum(axis=0, keepdims=True)]
-    order = data.draw(st.permutations(range(len(stack) + len(more))))
-    plain, stacked = (Subspace(orthonormal_rows(rows)) for rows in (stack, np.vstack([stack, *more])[order]))
-    assert stacked.rank == plain.rank
-    assert stacked.projector == pytest.approx(plain.projector, abs=1e-10)
-
-
 def test_the_rank_counts_values_less_one_and_indicators() -> None:
     frame = people()
     made = SensitiveSubspace(["sex", "origin"]).fit(frame)
@@ -92,26 +78,6 @@ def test_no_sensitive_column_helps_to_tell_another() -> None:
     sensitive = np.concatenate([made.coding_.positions(name) for name in ("sex", "origin")])
     assert not made.basis_[: made.rank_ - len(sensitive), sensitive].any()  # nor is it in a learned direction
     assert made.attribute_accuracy_["sex"] < 0.97
-
-
-def test_directions_are_those_of_the_converged_regression() -> None:
-    rng = np.random.default_rng(0)
-    inputs, codes = rng.random((500, 4)), rng.integers(0, 3, 500)
-    codes[inputs[:, 0] > 0.7] = 2
-    weights, has_converged, *_ = separate_groups(inputs, codes)
-    assert has_converged
-    assert weights.sum(axis=0) == pytest.approx(np.zeros(4), abs=1e-8)
-    # the gradient of the penalised loss: residuals add up to the weights, for the best intercepts
-    from scipy.optimize import minimize
-    from scipy.special import softmax
-
-    hits = np.eye(3)[codes]
-
-    def loss(intercepts: NDArray[np.float64]) -> float:
-        return float(-(hits * np.log(softmax(inputs @ weights.T + intercepts, axis=1))).sum())
-
-    shares = softmax(inputs @ weights.T + minimize(loss, np.zeros(3), tol=1e-10).x, axis=1)
-    assert (hits - shares).T @ inputs == pytest.approx(weights, abs=1e-2)
 
 
 def test_a_number_is_told_by_its_bins() -> None:
@@ -156,25 +122,6 @@ def test_a_rare_group_of_chance_is_noise(seed: int) -> None:
     frame["guild"] = np.where(np.arange(600) % 50 == 0, "member", "none")
     with pytest.warns(NoisyDirections, match="hardly predict 'guild'"):
         SensitiveSubspace("guild").fit(frame)
-
-
-def test_rows_of_no_amount_might_as_well_not_be_there() -> None:
-    frame = people()
-    coding = InputCoding.learn(frame, Roles.infer(frame, sensitive="sex"))
-    inputs = coding.encode(frame).dense().astype(np.float64)
-    codes, amounts = np.array(frame["sex"] == "m", np.int32), np.arange(400) % 3 * 1.0
-    lied = np.where(amounts > 0, codes, 1 - codes).astype(np.int32)
-    rows = np.repeat(np.arange(400), (np.arange(400) % 3))
-    weighed = learn_subspace(inputs, [("sex", coding.positions("sex"), lied)], amounts=amounts)
-    some = np.flatnonzero(amounts)
-    without = learn_subspace(inputs[some], [("sex", coding.positions("sex"), codes[some])], amounts=amounts[some])
-    assert np.array_equal(weighed.basis, without.basis)
-    assert (weighed.accuracy, weighed.majority) == (without.accuracy, without.majority)
-    regression = LogisticRegression(tol=1e-10, max_iter=10_000)
-    free = np.setdiff1d(np.arange(inputs.shape[1]), coding.positions("sex"))
-    regression.fit(inputs[some][:, free], codes[some], sample_weight=amounts[some] / amounts[some].mean())
-    assert regression.coef_ @ weighed.projector[free] == pytest.approx(np.zeros((1, inputs.shape[1])), abs=1e-4)
-    assert weighed.majority["sex"] == pytest.approx(max(codes[rows].mean(), 1 - codes[rows].mean()))
 
 
 def test_the_projector_takes_out_a_regression_fitted_elsewhere() -> None:
@@ -281,11 +228,3 @@ def test_a_saved_projection_is_the_same_again(roles: Any, tmp_path: Path) -> Non
     assert np.array_equal(again.basis_, made.basis_)
     with pytest.raises(SavedFolderError, match="holds 'ProjectSensitive 1'"):
         SensitiveSubspace.load(tmp_path / "saved")
-
-
-def test_fitting_twice_gives_the_same() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        first, second = (SensitiveSubspace(["sex", "origin"]).fit(people()) for _ in range(2))
-    assert np.array_equal(first.basis_, second.basis_)
-    assert first.attribute_accuracy_ == second.attribute_accuracy_

@@ -55,19 +55,6 @@ def _file(store: Store) -> bytes:
     return (store.folder / "planted.jsonl").read_bytes()
 
 
-def test_what_was_tried_again_counts(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.append(cell("a", error="ValueError: no"))
-    store.append(cell("a"))
-    assert [*store.read().values()] == [cell("a")]
-
-
-def test_a_line_that_is_no_cell_is_told(tmp_path: Path) -> None:
-    (tmp_path / "planted.jsonl").write_text(canonical(cell("a")) + "\nnonsense\n")
-    with pytest.raises(ValueError, match=r"planted\.jsonl, line 2 is no JSON"):
-        Store(tmp_path).read()
-
-
 def test_cells_from_elsewhere_fill_gaps_and_replace_failures_only(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.append(cell("a"))
@@ -103,3 +90,9 @@ def test_two_cannot_write_at_once(tmp_path: Path) -> None:
         pass
     with Store(tmp_path).locked():
         pass
+
+
+def test_a_line_that_is_no_cell_is_told(tmp_path: Path) -> None:
+    (tmp_path / "planted.jsonl").write_text(canonical(cell("a")) + "\nnonsense\n")
+    with pytest.raises(ValueError, match=r"planted\.jsonl, line 2 is no JSON"):
+        Store(tmp_path).read()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from paper._cells import key_of, list_specs, unique_specs
+from paper._cells import key_of, unique_specs
 from paper._experiments import ExperimentError, load_experiments, read_experiment
 from paper._methods import make_generator, make_model, shorten
 from paper._published import TABLES, read_published
@@ -65,25 +65,6 @@ def test_every_published_row_has_ours_beside_it() -> None:
     wanted = {(table, method) for table in published for method in published[table]}
     assert wanted <= ours
     assert sum(len(published[table]) for table in TABLES) == 58
-
-
-def test_every_row_that_claims_to_be_published_is() -> None:
-    published = read_published()
-    claimed = {row.published for experiment in load_experiments() for row in experiment.rows if row.block == "paper"}
-    assert [name for name in claimed if name and name[0] in TABLES and name[1] not in published[name[0]]] == []
-
-
-def test_models_without_luck_have_one_cell_where_the_split_is_known_and_one_a_split_elsewhere(tmp_path: Path) -> None:
-    text = (
-        f'{HEAD}seeds = 3\n{ROW}[[row]]\nname = "NN"\nmodel = "network"\n'
-        '[[row]]\nname = "LR+Anti"\nmodel = "linear"\nantidotes = { generator = "uniform", ratio = 1 }\n'
-    )
-    rows = read_experiment(write(tmp_path, text)).rows
-    assert [[spec["split"] for spec in list_specs(row)] for row in rows] == [[0, 1, 2]] * 3
-    rows = read_experiment(write(tmp_path, text.replace("planted", "adult"))).rows
-    assert [len(list_specs(row)) for row in rows] == [1, 3, 3]
-    assert [len(list_specs(row, fast=True)) for row in rows] == [1, 1, 1]
-    assert [len(list_specs(row, n_seeds=2)) for row in rows] == [1, 2, 2]
 
 
 def test_names_and_blocks_do_not_make_another_cell(tmp_path: Path) -> None:

@@ -15,21 +15,17 @@ import pytest
 from paper.__main__ import main
 from paper._added import DATA_KEYS, know_added
 from paper._board import (
-    area_below,
     choose,
     describe_board,
     find_entries,
     find_frontiers,
-    frontier_areas,
     is_as_fixed,
     paired_change,
 )
-from paper._cells import Cell, Store, key_of, unique_specs
+from paper._cells import Cell, Store, unique_specs
 from paper._experiments import HERE, ExperimentError, Place, read_toml
-from paper._measuring import train_generator
 from paper._protocol import Protocol, read_protocol
 from paper._published import read_published
-from paper._registry import DATASETS
 from paper._rows import rows_of
 
 from likewise import load_dataset
@@ -125,25 +121,6 @@ def test_the_least_gap_within_the_allowance_is_chosen(folder: Path) -> None:
     assert choose([numbers(0.01, 0.5), numbers(0.02, 0.6)], plain, protocol) == 1  # none allowed: the best of them
 
 
-def test_the_area_below_a_frontier() -> None:
-    assert area_below([(1.0, 1.0)]) == 0  # the plain model itself
-    assert area_below([(0.0, 1.0)]) == 1
-    assert area_below([(0.5, 1.0), (0.25, 0.5)]) == pytest.approx(0.25 * 0.5 + 0.5)
-    dice = random.Random(0)
-    for _ in range(50):
-        points = [(dice.uniform(0, 1.2), dice.random()) for _ in range(4)]
-        assert area_below(points) >= area_below(points[:-1]) - 1e-12  # a further point takes nothing away
-        assert area_below(points) == pytest.approx(area_below(points[::-1]))
-
-
-def test_a_dominated_setting_adds_nothing_to_the_frontier() -> None:
-    reference = numbers(0.2, 0.7) | {"base_rate": 0.4}
-    good = numbers(0.1, 0.7) | {"inner": numbers(0.1, 0.7)}
-    lucky = numbers(0.0, 0.9) | {"inner": numbers(0.3, 0.6)}  # good on test rows only
-    assert frontier_areas([good, lucky], reference) == frontier_areas([good], reference)
-    assert frontier_areas([good], reference)[0] == pytest.approx(0.5)
-
-
 def test_intervals_are_of_differences_within_splits() -> None:
     mine, theirs = {1: 3.0, 2: 5.0, 3: 4.0}, {1: 6.0, 2: 7.0, 4: 1.0}
     found = paired_change(mine, theirs, 1 / 3)
@@ -184,17 +161,6 @@ def test_the_board_shows_what_was_run_and_says_what_was_not(measured: Path) -> N
     assert [*picture.series] == ["LR", "LR, pairs in the loss"]
     few = {key: cell for key, cell in cells.items() if cell["spec"]["method"]["model"] == "linear"}
     assert "| LR, pairs in the loss | not run |" in describe_board(protocol, few, read_published())
-
-
-def test_ranks_are_over_data_sets_that_have_every_method(measured: Path) -> None:
-    protocol, cells = read_protocol(measured), Store(measured / "results").read()
-    text = describe_board(protocol, cells, {})
-    assert re.search(r"^\| LR, pairs in the loss \| 1\.0 \| 0\.\d{3} \|$", text, re.MULTILINE)
-    assert re.search(r"^\| LR \| 2\.0 \| 0\.\d{3} \|$", text, re.MULTILINE)
-    few = {key: cell for key, cell in cells.items() if cell["spec"]["method"]["model"] == "linear"}
-    without = describe_board(protocol, few, {})
-    assert re.search(r"^\| LR \|  \| 0\.\d{3} \|$", without, re.MULTILINE)
-    assert re.search(r"^\| LR, pairs in the loss \|  \| not run \|$", without, re.MULTILINE)
 
 
 def test_a_split_without_pairs_of_a_label_is_left_out_of_the_board(
@@ -256,19 +222,6 @@ def test_the_method_and_the_data_set_of_the_readme_can_be_run(
     assert len([name for name in seen if name.startswith("mine@")]) == 2  # a changed file is another method
 
 
-def test_another_process_trains_the_generator_of_somebodys_data_set(folder: Path) -> None:
-    (folder / "loans.toml").write_text(read_examples()["loans.toml"], "utf-8")
-    people = load_dataset("planted", n_rows=1_200).train
-    people.X.assign(repaid=people.y).to_csv(folder / "loans.csv", index=False)
-    only = ["--dataset", str(folder / "loans.toml"), "--only", "LR", "--seeds", "1"]
-    assert main(["--folder", str(folder), "run", *only]) == 0
-    (spec, *_) = [cell["spec"] for cell in Store(folder / "results").read().values()]
-    antidotes = {"generator": "gibbs", "params": {"n_iterations": 5, "width": 8}, "ratio": 0.1, "rounds": None}
-    other = spec | {"method": spec["method"] | {"antidotes": antidotes}, "seed": 101, "split": 101}
-    DATASETS.clear()  # as in a process that starts
-    assert "error" not in train_generator(other, folder / ".work", "cpu")
-
-
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
@@ -292,12 +245,6 @@ def test_what_is_wrong_in_a_file_of_somebody_is_told_in_a_line(
     option = "--method" if name.endswith(".py") else "--dataset"
     assert main(["--folder", str(folder), "run", option, str(folder / name)]) == 2
     assert told in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_cell_of_the_benchmark_is_another_than_that_of_the_paper(folder: Path) -> None:
-    specs = unique_specs([read_protocol(folder).experiment()])
-    assert len({key_of(spec) for spec in specs}) == 2 * 2 * 2
-    assert all(spec["split"] == spec["seed"] for spec in specs)
 
 
 @pytest.mark.parametrize("path", sorted((HERE / "datasets").glob("*.toml")), ids=lambda path: path.stem)

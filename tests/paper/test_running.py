@@ -18,7 +18,7 @@ from paper.__main__ import main
 from paper._cells import Cell, Spec, Store, key_of, unique_specs
 from paper._experiments import load_experiments
 from paper._report import write_results
-from paper._running import Job, Outcome, Wish, generators_first, name_cells, work_on
+from paper._running import Job, Outcome, generators_first, work_on
 from tests.sizes import sized
 
 N_KILLS = sized(1, 20)
@@ -191,13 +191,6 @@ def test_what_a_machine_lacks_is_left_for_another(
     assert call(folder, "run") == 0
     assert "1 cells are left for a machine that has more: xgboost" in capsys.readouterr().out
     assert lines(folder) == []
-
-
-def test_rows_blocks_and_seeds_can_be_chosen(undisturbed: Path) -> None:
-    experiments = load_experiments(undisturbed / "experiments")
-    assert len(name_cells(experiments, Wish())) == len(unique_specs(experiments)) == 6 * N_SEEDS + 1
-    assert len(name_cells(experiments, Wish(only=("LR+Anti",)))) == 2 * N_SEEDS
-    assert len(name_cells(experiments, Wish(only=("LR+Anti",), block="ours", n_seeds=2))) == min(2, N_SEEDS)
 
 
 def test_a_generator_is_trained_once_and_the_longest_cells_come_first(
