@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from tests.certifying.people import ROLES, draw_labels, draw_people, draw_rule, encoder, models, score
 from tests.libraries import has_lightgbm
 from tests.sizes import sized
@@ -245,6 +246,12 @@ def test_columns_of_one_value_and_categories_that_the_model_never_saw() -> None:
     assert found.refused_categories == {"job": 1}
     assert "pilot" not in set(found.rows["job"])
     assert found.fixed_columns == ("extra",)
+    stump = make_pipeline(encoder(), DecisionTreeClassifier(max_depth=1)).fit(train, train["income"] > 1)
+    wider = pd.concat([train, train.iloc[:1].assign(group="z", sex="z")], ignore_index=True)
+    for differs in ("any", "all"):  # in columns that the tree has no test of
+        found = certify(stump, test, roles=ROLES.learn(wider), rule=Comparability(sensitive_differs=differs))
+        assert "z" not in {*found.rows["group"], *found.rows["sex"]}
+        assert found.is_possible.all()
 
 
 def test_shares_and_exports(tmp_path: Path) -> None:

@@ -292,21 +292,3 @@ class ExtremeRows:
             {name: np.where(has_row, one, own_codes[name]) for name, one in codes.items()},
             {name: np.where(has_row, one, own_numbers[name]) for name, one in numbers.items()},
         )
-
-    def settle_unseen(self, names: list[str], direction: int) -> None:
-        """Let sensitive columns that do not touch the score differ, as far as the rule asks for it."""
-        asked = self.around.rule.sensitive_differs
-        sensitive = [column for column in self.around.coded if column.kind == "sensitive"]
-        same = np.all([self.codes[one.name][direction] == one.own for one in sensitive], axis=0) if sensitive else None
-        for column in sensitive:
-            if column.name not in names or asked == "none" or same is None:
-                continue
-            if column.n_codes < 2:
-                self.is_possible[direction] &= asked != "all"
-                continue
-            other = (column.own + 1) % column.n_codes
-            if asked == "all":
-                self.codes[column.name][direction] = other
-            else:
-                self.codes[column.name][direction] = np.where(same, other, column.own)
-                same = np.zeros_like(same)

@@ -237,13 +237,13 @@ def fill_point(box: Any, counts: Any, own: Any, point: Any) -> bool:
 
 
 @compiled
-def first_boxes(whole: Any, counts: Any, own: Any, kinds: Any, differs: int, is_free: bool, stack: Any) -> int:
+def first_boxes(whole: Any, counts: Any, own: Any, kinds: Any, differs: int, stack: Any) -> int:
     """Put the boxes that the rule allows in the sensitive columns onto the stack; return how many.
 
     That any column differs is one box for each column that is the first to differ.
     """
     n_columns = len(counts)
-    if differs == NONE or (differs == ANY and is_free):
+    if differs == NONE:
         copy_box(whole, stack[0])
         return 1
     if differs == ALL:
@@ -426,7 +426,7 @@ def search_people(
 ) -> None:
     """Search the neighbourhood of each person; ``out`` gets the sums, bounds, numbers of splits and cells."""
     kinds, own_cells = columns[0], people[0]
-    budget, differs, is_free = rule
+    budget, differs = rule
     sums, highest_sums, n_splits, cells_out = out
     n_tests, n_columns, n_nodes, n_trees = len(tests[0]), len(kinds), len(forest[1]), len(forest[0])
     most_cells = most_cells_of(people[1], people[2])
@@ -452,7 +452,7 @@ def search_people(
         list_cells(person, people, columns, known, cells, counts, own, whole)
         n_local = list_tests(tests, columns, cells, counts, masks, status, local_tests)
         restrict_trees(forest, status, sign, compact)
-        n_first = first_boxes(whole, counts, own, kinds, differs, is_free[person], boxes[0])
+        n_first = first_boxes(whole, counts, own, kinds, differs, boxes[0])
         shared = ((local_tests[:n_local], masks, tests[0]), compact, scratch)
         found, highest, n_split = search_boxes(n_first, max_boxes, boxes, (counts, own, kinds, budget), shared, point)
         sums[person], highest_sums[person], n_splits[person] = sign * found, sign * highest, n_split

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from likewise._memory import n_cores
 from likewise.certifying._forests import LEAF, Forest
 from likewise.certifying._inputs import CodedInputs, NumberInputs, ReadInputs, Thresholds
-from likewise.certifying._neighbourhood import DOWN, UP, Codes, ExtremeRows, Neighbourhood, NumberColumn, Numbers
+from likewise.certifying._neighbourhood import (
+    DOWN,
+    UP,
+    CodedColumn,
+    Codes,
+    ExtremeRows,
+    Neighbourhood,
+    NumberColumn,
+    Numbers,
+)
 from likewise.certifying._search import ALL, ANY, DISCRETE, FREE, NONE, SENSITIVE, search_people
 from likewise.exceptions import ScoreError
 
@@ -122,11 +131,16 @@ class TreeSearch:
         by_column = (*(one.inputs for one in inputs.coded), *(one.inputs for one in inputs.numbers))
         owned = np.concatenate([np.empty(0, np.int64), *by_column])
         for coded in inputs.coded:
-            if np.isin(coded.inputs, used).any():
+            if coded.column.kind == "sensitive" or np.isin(coded.inputs, used).any():
                 self._add_coded(coded)
         self._add_numbers()
         for one in np.setdiff1d(used, owned):
             self._add_fixed(int(one))
+        self._unseen = {
+            one: self._add_unseen(one)
+            for one in self._around.coded
+            if one.kind == "sensitive" and one.name not in self._names and self._around.rule.sensitive_differs != "none"
+        }
 
     def _nodes_of(self, one: int) -> NDArray[np.intp]:
         return np.flatnonzero(self._forest.inputs == one)
@@ -151,6 +165,14 @@ class TreeSearch:
                 missing_left = bool(self._forest.missing_left[node])
                 members = np.where(np.isnan(values), missing_left, values < self._forest.thresholds[node])
                 self._node_tests[node] = self._tests.add(at, 0, False, False, members)
+
+    def _add_unseen(self, one: CodedColumn) -> int:
+        """Add a sensitive column that the model does not see, as its own value and another; return its position."""
+        own = np.zeros_like(one.own)
+        low = np.stack([own, own])
+        high = low + (one.n_codes > 1)
+        self._columns.append(_Column(SENSITIVE, False, own, low, high, np.empty(0, np.bool_)))
+        return len(self._columns) - 1
 
     def _add_numbers(self) -> None:
         """Cut continuous columns where an input passes a threshold; also around 0, where that is missing."""
@@ -254,8 +276,7 @@ class TreeSearch:
                 [one.high[direction] for one in columns],
             )
         ]
-        is_free = np.ones(n, np.bool_) if how is None else self._differs_unseen()
-        _, first, back = np.unique(np.column_stack([*cells, is_free]), axis=0, return_index=True, return_inverse=True)
+        _, first, back = np.unique(np.column_stack(cells), axis=0, return_index=True, return_inverse=True)
         known = [np.empty(0, np.bool_), *(one.is_known for one in columns)]
         starts = np.cumsum([len(one) for one in known])[: len(columns)].astype(np.int64)
         model = (
@@ -278,7 +299,7 @@ class TreeSearch:
         def search(some: slice) -> None:
             rows = first[some]
             people = tuple(np.ascontiguousarray(one[rows]) for one in cells)
-            allowed = (rule.max_discrete_changes, differs, is_free[rows])
+            allowed = (rule.max_discrete_changes, differs)
             n_splits = 1 if how is None else how.max_splits
             parts = tuple(one[some] for one in out)
             search_people(*model, people, allowed, (starts, np.concatenate(known)), sign, n_splits, parts)
@@ -287,11 +308,6 @@ class TreeSearch:
         back = np.ravel(back)
         return out[0][back], out[1][back], out[3][back]
 
-    def _differs_unseen(self) -> NDArray[np.bool_]:
-        """Whether a sensitive column that the trees do not use can differ, so that all others are free."""
-        unseen = [one for one in self._around.coded if one.kind == "sensitive" and one.name not in self._names]
-        return np.full(len(self._around), any(one.n_codes > 1 for one in unseen))
-
     def _write(self, rows: ExtremeRows, cells: Codes, direction: int) -> None:
         people = np.arange(len(self._around))
         for column in self._around.coded:
@@ -299,4 +315,5 @@ class TreeSearch:
                 rows.codes[column.name][direction] = cells[:, self._names[column.name]]
         for number in self._numbers:
             rows.numbers[number.column.name][direction] = number.value(cells[:, number.position], people, direction)
-        rows.settle_unseen([one.name for one in self._around.coded if one.name not in self._names], direction)
+        for column, at in self._unseen.items():
+            rows.codes[column.name][direction] = (column.own + cells[:, at]) % max(column.n_codes, 1)
