@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -19,6 +20,7 @@ from likewise import load_dataset
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
+SHELLS = {"bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"], "python": ["python"]}  # as the service runs them
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 ROLES = ["--label", "repaid", "--sensitive", "group,gender", "--scores", "p"]
 
@@ -35,8 +37,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    settings = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT / "src")} | variables
+    places = [str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
+    settings = os.environ | {"PATH": os.pathsep.join(places), "PYTHONPATH": str(ROOT / "src")} | variables
     return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True)
 
 
@@ -49,15 +51,16 @@ def carry_out(step: str, folder: Path, inputs: dict[str, str], **outputs: str) -
         name: values[text.removeprefix("${{ ").removesuffix(" }}")] for name, text in STEPS[step].get("env", {}).items()
     }
     places = {name: str(folder / name.lower()) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
-    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[step]["run"]]
-    return run(shell, folder, **variables, **places)
+    script = folder / "script"
+    script.write_text(STEPS[step]["run"])
+    return run([*SHELLS[STEPS[step]["shell"]], str(script)], folder, **variables, **places)
 
 
 def test_the_action_audits_attaches_and_fails_by_the_policy(folder: Path) -> None:
     inputs = {"data": "the people.csv", "options": f"{shlex.join(ROLES)} --favourable '1' --resamples 40 --quiet"}
     ended = carry_out("Audit", folder, inputs)
     assert ended.returncode == 0, ended.stderr
-    assert (folder / "github_output").read_text() == "exit-code=1\n"
+    assert (folder / "github_output").read_text().split() == ["exit-code=1", "written=true"]
     assert "Fail" in (folder / "github_step_summary").read_text("utf-8")
     attached = folder / ACTION["inputs"]["out"]["default"]
     assert STEPS["Attach report and JUnit file"]["with"]["path"] == "${{ inputs.out }}"
@@ -77,11 +80,28 @@ def test_no_input_becomes_a_command() -> None:
     assert [step["name"] for step in STEPS.values() if "${{" in step.get("run", "")] == []
 
 
-def test_an_invalid_option_ends_the_action_with_its_code(folder: Path) -> None:
-    inputs = {"data": "the people.csv", "options": "--sensitiv '$(touch made)'"}
+@pytest.mark.parametrize(
+    "options", ["--sensitiv '$(touch made)'", f"{shlex.join(ROLES)} --rule-id it's $(touch made)", "'", '"', "\\"]
+)
+def test_options_that_cannot_be_taken_end_the_action_and_show_no_earlier_summary(folder: Path, options: str) -> None:
+    (folder / "likewise-audit").mkdir()
+    (folder / "likewise-audit" / "audit.md").write_text("Pass")
+    inputs = {"data": "the people.csv", "options": options, "policy": "loose.toml"}
     assert carry_out("Audit", folder, inputs).returncode == 0
-    assert (folder / "github_output").read_text() == "exit-code=2\n"
+    assert (folder / "github_output").read_text().split() == ["exit-code=2", "written=false"]
     assert not (folder / "made").exists()
+    assert not (folder / "github_step_summary").exists()
+    assert "steps.audit.outputs.written == 'true'" in STEPS["Attach report and JUnit file"]["if"]
+
+
+def test_options_reach_the_command_as_a_shell_would_give_them(folder: Path) -> None:
+    stand_in = folder / "bin" / "likewise"
+    stand_in.parent.mkdir()
+    stand_in.write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
+    stand_in.chmod(0o755)
+    given = ["--label", "it's", '"', "", "$HOME `x` \\", "two\nlines", "*"]
+    ended = carry_out("Audit", folder, {"data": "a b.csv", "options": shlex.join(given)})
+    assert json.loads(ended.stdout) == ["audit", "a b.csv", *given, "--policy", "policy.toml", "--out", "likewise-audit"]
 
 
 def test_the_hook_is_one_that_pre_commit_takes_and_passes_by_the_policy(folder: Path) -> None:
