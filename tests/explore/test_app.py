@@ -101,12 +101,23 @@ def test_both_names_of_this_machine_are_known(client: Served) -> None:
         {"origin": "http://localhost:{port}"},  # not the name that was asked
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"},
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "document"},
     ],
 )
 def test_another_page_is_refused_even_with_the_token(client: Served, headers: dict[str, str]) -> None:
     headers = {name: value.format(port=client.port) for name, value in headers.items()}
     assert ask(client, "api/about", {}, **headers).status_code == 403
     assert client.request("GET", f"/{client.token}/", headers=headers).status_code == 403
+
+
+def test_only_the_page_itself_can_be_opened_from_elsewhere(client: Served) -> None:
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    found = {path: client.request("GET", f"/{client.token}/{path}", headers=headers).status_code for path in PAGES}
+    assert found == {"": 200, "explore.css": 403, "explore.js": 403}
+    assert client.request("GET", f"/{client.token[:-1]}/", headers=headers).status_code == 403
+    named = {name.replace("-", "_"): value for name, value in headers.items()}
+    assert {ask(client, what, **named).status_code for what in QUESTIONS} == {403}
 
 
 def test_no_answer_invites_another_page(client: Served) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -64,6 +66,58 @@ def test_it_serves_until_interrupted_and_ends_cleanly_even_while_a_model_is_aske
         finally:
             running.kill()
     assert (out, err, running.returncode) == ("", "", 0)
+
+
+BROWSER = """#!/bin/sh
+printf '%s\\n' "$#" "$@" >>"$0.opened"
+while [ -e "${1#file://}" ]; do sleep 0.05; done
+"""
+
+
+def test_the_token_stands_on_no_command_line_and_the_file_that_has_it_is_private_and_goes(tmp_path: Path) -> None:
+    stand_in = tmp_path / "browser"
+    stand_in.write_text(BROWSER)
+    stand_in.chmod(0o755)
+    settings = os.environ | {"BROWSER": str(stand_in), "TMPDIR": str(tmp_path)}
+    for is_asked in (True, False):
+        with subprocess.Popen(
+            [sys.executable, "-c", SERVES.replace("opens_browser=False, ", "")],
+            **{"stdout": subprocess.PIPE, "text": True, "env": settings},
+        ) as running:
+            assert running.stdout is not None
+            running.stdout.readline()
+            address = running.stdout.readline().strip()
+            try:
+                opened = wait_for(tmp_path / "browser.opened").read_text().splitlines()
+                (tmp_path / "browser.opened").unlink()
+                assert opened[0] == "1"
+                page = Path(opened[1].removeprefix("file://"))
+                assert (page.stat().st_mode & 0o777, page.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+                assert f'http-equiv="refresh" content="0; url={address}"' in page.read_text()
+                token = urlsplit(address).path.strip("/")
+                assert [one for one in list_commands() if str(page) in one]  # it does see the browser
+                assert [one for one in list_commands() if token in one] == []
+                if is_asked:  # as a browser asks that is sent there by a file
+                    cross = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+                    with urllib.request.urlopen(urllib.request.Request(address, headers=cross), timeout=20):
+                        assert not page.parent.exists()
+                running.send_signal(signal.SIGINT)
+                assert running.stdout.readline() == "ended\n"
+                assert not page.parent.exists()
+            finally:
+                running.kill()
+
+
+def wait_for(path: Path) -> Path:
+    ends = time.monotonic() + 20
+    while not path.exists() or not path.read_text().endswith(".html\n"):
+        assert time.monotonic() < ends, f"{path} does not come"
+        time.sleep(0.05)
+    return path
+
+
+def list_commands() -> list[str]:
+    return subprocess.run(["ps", "-A", "-ww", "-o", "args="], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def write_request(address: str, what: str, question: Any) -> bytes:
@@ -137,9 +191,10 @@ def test_what_is_no_port_is_refused(explorer: Explorer, port: Any) -> None:
         serve(explorer, port=port)
 
 
-def test_a_browser_that_fails_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_fails_does_no_harm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(address: str) -> None:
         raise OSError("no browser")
 
     monkeypatch.setattr("webbrowser.open", fail)
-    _server._open("http://127.0.0.1:1/")
+    _server._open("http://127.0.0.1:1/", tmp_path)
+    _server._open("http://127.0.0.1:1/", tmp_path / "absent")

@@ -15,10 +15,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
-from functools import cache
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler
 from importlib import resources
+from pathlib import Path
 from socketserver import ThreadingTCPServer
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from likewise._checks import check_count
@@ -53,6 +55,11 @@ HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+
+REDIRECT: Final = """<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={0}"><title>likewise explore</title>
+<a href="{0}">Open the explorer</a></html>
+"""
 
 Request = dict[str, Any]
 Answered = tuple[bytes, str]  # body and content type
@@ -99,6 +106,7 @@ class PageServer(ThreadingTCPServer):
         if port > LAST_PORT:
             raise ParameterError(f"is {port}; use a number from 1 to {LAST_PORT}, or 0 for any free one.", "port")
         self._lock, self._has_told = threading.Lock(), False
+        self._to_page: TemporaryDirectory[str] | None = None
         self._waiting: dict[Any, None] = {}  # connections, the one that has waited longest first
         try:
             super().__init__((HOST, port), _Connection)
@@ -116,9 +124,17 @@ class PageServer(ThreadingTCPServer):
         if announce is not None:
             announce(address)
         if opens_browser:  # a terminal browser would block
-            threading.Thread(target=_open, args=(address,), daemon=True).start()
+            with suppress(OSError):
+                self._to_page = TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True)
+                threading.Thread(target=_open, args=(address, Path(self._to_page.name)), daemon=True).start()
         with suppress(KeyboardInterrupt):  # the usual way to stop it
             self.serve_forever()
+        self.end_redirect()
+
+    def end_redirect(self) -> None:
+        """Remove the file that leads to the page, which a browser has read once it asks for the page."""
+        if self._to_page is not None:
+            self._to_page.cleanup()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a connection in a thread; where many say nothing, the one that has waited longest is closed for it."""
@@ -191,6 +207,7 @@ class _Connection(BaseHTTPRequestHandler):
         if path in ASSETS:
             if self.command != "GET":
                 raise Refused(405, "Only GET is allowed here.")
+            self.server.end_redirect()
             return _read_asset(path)
         if path not in self.server.answers:
             raise Refused(404, "Not found.")
@@ -300,9 +317,11 @@ class Guard:
             raise Refused(403, "This page is served to this machine only.")
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             raise Refused(403, "Requests from other pages are refused.")
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise Refused(403, "Requests from other pages are refused.")
         given, slash, rest = path.removeprefix("/").partition("/")
+        how = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+        is_opened = not rest and how == ("navigate", "document")  # as by the file that leads to the page
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not is_opened:
+            raise Refused(403, "Requests from other pages are refused.")
         if not slash or not self.is_token(given):
             raise Refused(403, "The address has no valid token. Open the one that likewise printed.")
         return rest
@@ -329,6 +348,10 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
 
 
-def _open(address: str) -> None:
+def _open(address: str, folder: Path) -> None:
+    """Open a file that leads to an address: other people of this machine can read what a browser is started with."""
+    page = folder / "explore.html"
     with suppress(Exception):  # without a browser, the address can still be copied
-        webbrowser.open(address)
+        with open(page, "x", opener=partial(os.open, mode=0o600)) as file:
+            file.write(REDIRECT.format(address))
+        webbrowser.open(page.as_uri())
