@@ -117,7 +117,9 @@ def wait_for(path: Path) -> Path:
 
 
 def list_commands() -> list[str]:
-    return subprocess.run(["ps", "-A", "-ww", "-o", "args="], capture_output=True, text=True, check=True).stdout.splitlines()
+    return subprocess.run(
+        ["ps", "-A", "-ww", "-o", "args="], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
 
 
 def write_request(address: str, what: str, question: Any) -> bytes:

@@ -20,7 +20,10 @@ from likewise import load_dataset
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
-SHELLS = {"bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"], "python": ["python"]}  # as the service runs them
+SHELLS = {
+    "bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"],
+    "python": ["python"],
+}  # as the service runs them
 (HOOK,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 ROLES = ["--label", "repaid", "--sensitive", "group,gender", "--scores", "p"]
 
@@ -101,7 +104,15 @@ def test_options_reach_the_command_as_a_shell_would_give_them(folder: Path) -> N
     stand_in.chmod(0o755)
     given = ["--label", "it's", '"', "", "$HOME `x` \\", "two\nlines", "*"]
     ended = carry_out("Audit", folder, {"data": "a b.csv", "options": shlex.join(given)})
-    assert json.loads(ended.stdout) == ["audit", "a b.csv", *given, "--policy", "policy.toml", "--out", "likewise-audit"]
+    assert json.loads(ended.stdout) == [
+        "audit",
+        "a b.csv",
+        *given,
+        "--policy",
+        "policy.toml",
+        "--out",
+        "likewise-audit",
+    ]
 
 
 def test_the_hook_is_one_that_pre_commit_takes_and_passes_by_the_policy(folder: Path) -> None:
