@@ -14,6 +14,7 @@ from likewise._random import stream
 from likewise.auditing import Audit, Measure, known_measures
 from likewise.auditing._internal import AuditSettings, measure_utility
 from likewise.exceptions import ParameterError, ScoreError
+from likewise.record._internal import gap_measures
 
 # 1 where higher is better, -1 where lower is
 DIRECTIONS: Final[Mapping[str, int]] = {

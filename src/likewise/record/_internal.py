@@ -46,7 +46,9 @@ from likewise.record._measures import (
     advise_measure,
     counted_in,
     describe_measure,
+    gap_measures,
     known_measures,
+    sense_of,
     slice_of,
 )
 from likewise.record._origin import (

@@ -83,6 +83,16 @@ CONCLUDED: Final = {  # of two audits: what is said in a sentence
     "r2": "R²",
 }
 
+MEANT: Final = {  # the side on which a limit means something; the rest, such as signed measures, have two
+    "max": {
+        *(*PAIR_MEASURES, *EXCESS_MEASURES, "control_only_rate", "certified_mean", "certified_max", "log_loss"),
+        *("brier", "calibration_error", "mean_absolute_error", "root_mean_squared_error"),
+    },
+    "min": {
+        *("roc_auc", "average_precision", "accuracy", "balanced_accuracy", "f1", "r2", "coverage", "certified_share"),
+    },
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -185,7 +195,7 @@ def conclude_change(name: str, change: Change) -> Conclusion | None:
         unit = "" if name in PLAIN or value else POINTS
         return Conclusion("unclear", f"{moved if value else f'{phrase} is the same'} ({interval}{unit}).")
     interval = _show_ends(name, *sorted((abs(found.low), abs(found.high))))
-    is_better = (value > 0) == (name in PEOPLE_MEASURES)  # gaps should be small, performance high
+    is_better = (value > 0) == (sense_of(name) == "min")
     return Conclusion("better" if is_better else "worse", f"{moved} ({interval}).")
 
 
@@ -234,6 +244,17 @@ def counted_in(name: str) -> Literal["pairs", "people"]:
 def slice_of(name: str) -> str:
     """Return the prefix that names the slice of pairs; "" for all pairs and for measures of people."""
     return next((where for where in SLICES[1:] if name.startswith(where)), "")
+
+
+def sense_of(name: str) -> Literal["max", "min"] | None:
+    """Return on which side a measure is limited: gaps from above, performance from below; None for both sides."""
+    known = name.removeprefix(slice_of(name)).removeprefix("within_")
+    return "max" if known in MEANT["max"] else "min" if known in MEANT["min"] else None
+
+
+def gap_measures() -> list[str]:
+    """List the measures of pairs that are better the smaller they are."""
+    return [name for name in known_measures() if sense_of(name) == "max" and counted_in(name) == "pairs"]
 
 
 def known_measures() -> list[str]:

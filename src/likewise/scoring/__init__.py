@@ -15,6 +15,7 @@ from likewise.auditing import known_measures
 from likewise.auditing._internal import AuditSettings, ask_scores, encode_people, run_audit
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
+from likewise.record._internal import gap_measures
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import is_frame, join_columns, open_frame, table_of_array
 

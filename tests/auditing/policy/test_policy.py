@@ -20,11 +20,19 @@ from likewise._format import sum_up
 from likewise.auditing import Measure, Policy, Verdict
 from likewise.auditing.policy._verdict import judge
 from likewise.exceptions import PolicyError
-from likewise.record._internal import PEOPLE_MEASURES, Note, known_measures
+from likewise.record._internal import PEOPLE_MEASURES, Note, known_measures, sense_of
 
+BOTH_SIDES = (
+    "target_gap_mean",
+    "target_only_rate",
+    "sensitive_part",
+    "sensitive_part_share",
+    "score_spread",
+    "impact_ratio",
+)
 FEW = settings(max_examples=sized(15, 60))
 shares = st.floats(0, 1)
-limit_names = st.sampled_from([f"max_{name}" for name in known_measures()])
+limit_names = st.sampled_from([f"{sense_of(name) or 'max'}_{name}" for name in known_measures()])
 
 
 @st.composite
@@ -45,10 +53,15 @@ def outcome(measure: Measure, min_pairs: int = 30, **limits: float) -> str:
     return judge({"flip_rate": measure}, policy).outcome
 
 
-@pytest.mark.parametrize("sense", ["max", "min"])
 @pytest.mark.parametrize("name", known_measures())
-def test_every_measure_can_be_limited(sense: str, name: str) -> None:
-    assert list(Policy(**{f"{sense}_{name}": 0.5}).limits) == [f"{sense}_{name}"]  # type: ignore[arg-type]
+def test_every_measure_can_be_limited_but_not_on_its_better_side(name: str) -> None:
+    is_gap, is_free = "gap" in name or "flip_rate" in name, name in BOTH_SIDES
+    for sense, is_meant in (("max", is_gap), ("min", name in ("roc_auc", "accuracy", "r2", "coverage"))):
+        if is_free or is_meant or sense == sense_of(name):
+            assert list(Policy.from_dict({f"{sense}_{name}": 0.5}).limits) == [f"{sense}_{name}"]
+        else:
+            with pytest.raises(PolicyError, match=f"Write {'min' if sense == 'max' else 'max'}_{name}\\.$"):
+                Policy.from_dict({f"{sense}_{name}": 0.5})
 
 
 @given(policies())
@@ -83,7 +96,8 @@ def test_policies_are_equal_by_content_and_cannot_be_changed() -> None:
     ("limits", "message"),
     [
         ({"max_positve_gap_mean": 0.1}, "'max_positve_gap_mean'. Did you mean 'max_positive_gap_mean'?"),
-        ({"flip_rate": 0.1}, "Write max_flip_rate or min_flip_rate."),
+        ({"flip_rate": 0.1}, "Write max_flip_rate."),
+        ({"impact_ratio": 0.8}, "Write max_impact_ratio or min_impact_ratio."),
         ({"min_pair": 3}, "Did you mean 'min_pairs'?"),
         ({"max_": 0.1}, "A policy has no limit 'max_'"),
         ({"x": 0.1}, "max_ or min_ and a measure"),
@@ -103,7 +117,7 @@ def test_policies_are_equal_by_content_and_cannot_be_changed() -> None:
         ({"max_gap_mean": -0.1}, "gap_mean is always at least 0."),
         ({"min_r2": 1.1}, "r2 is always at most 1."),
         ({"max_excess_flip_rate": -1.5}, "at least -1 and at most 1"),
-        ({"max_coverage": 0.2, "min_coverage": 0.3}, "min_coverage is 0.3 and max_coverage is 0.2"),
+        ({"max_score_spread": 0.2, "min_score_spread": 0.3}, "min_score_spread is 0.3 and max_score_spread is 0.2"),
         ({"min_pairs": 0.5}, "min_pairs is 0.5"),
         ({"min_pairs": True}, "min_pairs is True"),
         ({"min_pairs": -1}, "min_pairs is -1"),
@@ -170,9 +184,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, path: str) -> None:
         (Measure(0.04, 0.03, 0.06, 99), {"max_flip_rate": 0.05}, "inconclusive"),
         (Measure(0.06, 0.05, 0.07, 99), {"max_flip_rate": 0.05}, "inconclusive"),
         (Measure(0.07, 0.06, 0.08, 99), {"max_flip_rate": 0.05}, "fail"),
-        (Measure(0.07, 0.06, 0.08, 99), {"min_flip_rate": 0.06}, "pass"),
-        (Measure(0.07, 0.06, 0.08, 99), {"min_flip_rate": 0.065}, "inconclusive"),
-        (Measure(0.07, 0.06, 0.08, 99), {"min_flip_rate": 0.09}, "fail"),
+        (Measure(0.07, 0.06, 0.08, 99), {"min_f1": 0.06}, "pass"),
+        (Measure(0.07, 0.06, 0.08, 99), {"min_f1": 0.065}, "inconclusive"),
+        (Measure(0.07, 0.06, 0.08, 99), {"min_f1": 0.09}, "fail"),
         (Measure(0.05, 0.05, 0.05, n=99), {"max_flip_rate": 0.05}, "pass"),
         (Measure(0.1, 0.1, 0.4 - 0.3, n=99), {"max_flip_rate": 0.1}, "pass"),  # 0.10000000000000003
         (Measure(0.05, n=99), {"max_flip_rate": 0.06}, "inconclusive"),  # nothing passes, or fails, without an interval
@@ -185,18 +199,19 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, path: str) -> None:
         (Measure(0.2, 0.0, 0.01, 99), {"max_flip_rate": 0.05}, "inconclusive"),  # an interval that misses its value
         (Measure(0.04, 0.03, None, 99), {"max_flip_rate": 0.05}, "inconclusive"),  # no end: it may be anything above
         (Measure(0.07, 0.06, None, 99), {"max_flip_rate": 0.05}, "fail"),
-        (Measure(0.07, 0.06, None, 99), {"min_flip_rate": 0.05}, "pass"),
+        (Measure(0.07, 0.06, None, 99), {"min_f1": 0.05}, "pass"),
         (Measure(0.04, 0.03, 0.05, 99), {}, "inconclusive"),
         (Measure(0.04, 0.03, 0.05, 99), {"min_roc_auc": 0.5}, "inconclusive"),
     ],
 )
 def test_a_limit_is_judged_on_the_confidence_bound(measure: Measure, limits: dict[str, float], expected: str) -> None:
-    assert judge({"flip_rate": measure}, Policy.from_dict(limits)).outcome == expected
+    assert judge({"flip_rate": measure, "f1": measure}, Policy.from_dict(limits)).outcome == expected
 
 
 def test_min_pairs_is_not_asked_of_measures_of_people() -> None:
     for name in PEOPLE_MEASURES:
-        assert judge({name: Measure(0.5, 0.5, 0.5, n=3)}, Policy.from_dict({f"max_{name}": 0.6})).outcome == "pass"
+        limit = {f"{sense_of(name) or 'max'}_{name}": 0.5}
+        assert judge({name: Measure(0.5, 0.5, 0.5, n=3)}, Policy.from_dict(limit)).outcome == "pass"
 
 
 def test_an_excess_needs_enough_pairs_in_the_baseline_too() -> None:
@@ -211,7 +226,7 @@ def test_an_excess_needs_enough_pairs_in_the_baseline_too() -> None:
 @FEW
 def test_a_looser_limit_never_judges_harder(measure: Measure, one: float, other: float, name: str) -> None:
     rank = {"fail": 0, "inconclusive": 1, "pass": 2}
-    strict, loose = sorted([one, other])
+    strict, loose = sorted([one, other], reverse=name.startswith("min_"))
     found = {name[4:]: measure}
     harder, softer = (judge(found, Policy(**{name: limit})) for limit in (strict, loose))  # type: ignore[arg-type]
     assert rank[harder.outcome] <= rank[softer.outcome]

@@ -14,7 +14,7 @@ import numpy as np
 
 from likewise._checks import check_plain_data, suggest
 from likewise.exceptions import PolicyError
-from likewise.record._internal import PART_MEASURES, TRANSITION_MEASURES, Sense, known_measures, slice_of
+from likewise.record._internal import PART_MEASURES, TRANSITION_MEASURES, Sense, known_measures, sense_of, slice_of
 
 MIN_PAIRS: Final = 30
 MOST_RATIO: Final = 5.0  # a limit beyond was meant in percent
@@ -33,8 +33,9 @@ OF_SCORES: Final = ("certified_mean", "certified_max", "part", "sensitive_part")
 class Policy:
     """Limits on the measures of an audit.
 
-    Each limit is ``max_`` or ``min_`` and the name of a measure. Limits are in the unit of the measure: a gap of 20
-    percentage points is 0.2. A limit counts as met only when the measure's whole confidence interval meets it.
+    Each limit is ``max_`` or ``min_`` and the name of a measure: at most for gaps, at least for performance, either for
+    signed measures and ratios. Limits are in the unit of the measure: a gap of 20 percentage points is 0.2. A limit
+    counts as met only when the measure's whole confidence interval meets it.
 
     Parameters
     ----------
@@ -245,6 +246,11 @@ def _check_limit(name: str, limit: Any, known: list[str]) -> float:
     measure = split_limit(name)[1]
     if name not in (f"max_{measure}", f"min_{measure}") or measure not in known:
         raise PolicyError(f"A policy has no limit {name!r}.{_advise(name, known)}")
+    if sense_of(measure) not in (None, name[:3]):
+        few = "large" if name.startswith("min") else "small"
+        raise PolicyError(
+            f"{name} passes only where {measure} is {few}, which is the worse side. Write {sense_of(measure)}_{measure}."
+        )
     plain = limit.item() if isinstance(limit, np.generic) else limit
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not -1e300 < plain < 1e300:
         raise PolicyError(f"{name} is {reprlib.repr(limit)}; give a finite number, such as 0.1.")
@@ -261,7 +267,7 @@ def _check_limit(name: str, limit: Any, known: list[str]) -> float:
 
 def _advise(name: str, known: list[str]) -> str:
     if name in known:
-        return f" Write max_{name} or min_{name}."
+        return f" Write {' or '.join(f'{sense}_{name}' for sense in _senses(name))}."
     if known == list(TRANSITION_MEASURES):
         return f" Of a transition, max_ or min_ and {', '.join(known[:-1])} or {known[-1]} can be limited."
     if known == list(PART_MEASURES):
@@ -270,7 +276,7 @@ def _advise(name: str, known: list[str]) -> str:
         "min_pairs",
         "transitions",
         "columns",
-        *(f"{sense}_{measure}" for measure in known for sense in ("max", "min")),
+        *(f"{sense}_{measure}" for measure in known for sense in _senses(measure)),
     ]
     measure = name[4:] if name.startswith(("max_", "min_")) else name  # that start makes all limits look alike
     alike = [limit for limit in can_be if suggest(measure, [limit[4:]])]
@@ -278,6 +284,11 @@ def _advise(name: str, known: list[str]) -> str:
         " Limits are max_ or min_ and a measure, such as max_positive_gap_mean; likewise.auditing.known_measures() "
         "lists the measures."
     )
+
+
+def _senses(measure: str) -> tuple[str, ...]:
+    sense = sense_of(measure)
+    return ("max", "min") if sense is None else (sense,)
 
 
 def _range_of(measure: str) -> tuple[float, float]:
