@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from likewise._checks import check_number, suggest
-from likewise.auditing import known_measures
 from likewise.auditing._internal import AuditSettings, ask_scores, encode_people, run_audit
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
@@ -149,7 +148,7 @@ class PairScorer:
 
 
 def _check_measure(measure: Any) -> None:
-    known = [name for name in known_measures() if "gap" in name or name.endswith(("flip_rate", "_only_rate"))]
+    known = gap_measures()
     if measure not in known:
         raise ParameterError(
             f"is {measure!r}, which is not a measure of pairs.{suggest(str(measure), known)} Choose a name such as "

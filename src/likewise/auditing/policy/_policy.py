@@ -249,7 +249,8 @@ def _check_limit(name: str, limit: Any, known: list[str]) -> float:
     if sense_of(measure) not in (None, name[:3]):
         few = "large" if name.startswith("min") else "small"
         raise PolicyError(
-            f"{name} passes only where {measure} is {few}, which is the worse side. Write {sense_of(measure)}_{measure}."
+            f"{name} passes only where {measure} is {few}, which is the worse side. "
+            f"Write {sense_of(measure)}_{measure}."
         )
     plain = limit.item() if isinstance(limit, np.generic) else limit
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not -1e300 < plain < 1e300:
