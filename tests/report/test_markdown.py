@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import html
 import re
+from functools import partial
 from typing import Any
 
 from hypothesis import given, settings
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from tests.sizes import sized
 
-from likewise.report import to_markdown
+from likewise.report import to_markdown as render
 from likewise.report._text import clean, escape, escape_value, markdown_table, shorten
 
+to_markdown = partial(render, rows=True)
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 HOSTILE = "a|b`c`<script>*x*_y_ [l](u)\n# h\r\n\x00\x1b[31m\u202ecba\u2028 &amp; \\| ~~s~~ http://x.y \ud800"
 

@@ -28,10 +28,11 @@ from likewise.report._text import (
 )
 
 MAX_PAIRS: Final = 10
+ROWS_LEFT_OUT: Final = "Rows of people are left out here. The HTML report and the review sheet hold them."
 EXCESS: Final = {"excess_gap_mean": "Mean gap, excess over the baseline"}
 
 
-def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
+def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) -> str:
     """Render an audit as Markdown.
 
     Nothing is computed here: every number is in the record.
@@ -40,6 +41,9 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
     ----------
     record : AuditRecord or mapping
         What ``Audit.to_record`` or ``Audit.to_dict`` returns.
+    rows : bool
+        Whether to show people: the worst pairs side by side, and who has the largest gaps. By default they are left
+        out, as Markdown ends on pages of jobs and in logs.
 
     Returns
     -------
@@ -88,11 +92,11 @@ def to_markdown(record: AuditRecord | Mapping[str, Any]) -> str:
         _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance)
         if measures.has_performance(record)
         else _section("## Spread of the scores", measures.ABOUT_SPREAD, performance),
-        _worst_pairs(record),
+        _worst_pairs(record, rows),
         _reviews(record),
-        _named(record),
-        _certificates(record),
-        _section("## Largest gap per person", people, _table(evidence.people_table(record))),
+        _named(record, rows),
+        _certificates(record, rows),
+        _section("## Largest gap per person", people, _table(evidence.people_table(record)) if rows else []),
         _section("## Coverage by group", coverage) if coverage else [],
         _section("## How to reproduce", reproduce, _table(summary.provenance_table(record))),
         _section("## What this does not show", _bullets(summary.list_caveats(record))),
@@ -226,10 +230,10 @@ def _attribution(record: AuditRecord) -> list[str]:
     return _section("## Gaps by column", f"{attribution.ABOUT} {escape(told)}", lines)
 
 
-def _worst_pairs(record: AuditRecord) -> list[str]:
+def _worst_pairs(record: AuditRecord, rows: bool) -> list[str]:
     pairs = evidence.pair_views(record, MAX_PAIRS)
-    if not pairs:
-        return []
+    if not pairs or not rows:
+        return _section("## Worst pairs", ROWS_LEFT_OUT) if pairs else []
     parts = attribution.parts_of_pairs(record)
     lines = _section("## Worst pairs", "Differences are in bold. Rows are counted from 0.")
     for pair in pairs:
@@ -242,21 +246,22 @@ def _worst_pairs(record: AuditRecord) -> list[str]:
     return [*lines, more_pairs, ""] if more_pairs else lines
 
 
-def _named(record: AuditRecord) -> list[str]:
+def _named(record: AuditRecord, rows: bool) -> list[str]:
     if record.named is None:
         return []
     told = f"{record.named.headline}. {record.named.reference} {attribution.ABOUT_NAMED}"
-    return _section("## People worse off beyond chance", told, _table(attribution.named_table(record)))
+    return _section("## People worse off beyond chance", told, _table(attribution.named_table(record)) if rows else [])
 
 
-def _certificates(record: AuditRecord) -> list[str]:
+def _certificates(record: AuditRecord, rows: bool) -> list[str]:
     found = record.certificates
     if found is None:
         return []
     told = f"{attribution.ABOUT_CERTIFICATES} {escape(attribution.describe_certificates(found))}"
     ranked = f"{attribution.ABOUT_PLAUSIBILITY} {attribution.describe_plausibility(found)}"
     plausible = [ranked, ""] if found.plausibility is not None else []
-    tables = (_table(attribution.limit_table(record)), plausible, _table(attribution.certified_table(record)))
+    worst = _table(attribution.certified_table(record)) if rows else []
+    tables = (_table(attribution.limit_table(record)), plausible, worst)
     return _section("## Worst possible gap per person", told, [line for one in tables for line in one])
 
 

@@ -43,14 +43,19 @@ def test_what_meets_the_policy_passes() -> None:
     assert_passes(Judged(GOOD), POLICY)
 
 
-def test_what_does_not_fails_with_numbers_and_at_most_three_pairs() -> None:
+def test_what_does_not_fails_with_numbers_and_shows_at_most_three_pairs_where_asked() -> None:
     worst = (make_case(1234, 0.25), make_case(2, (0.25, 0.75)), make_case(3, 0.25), make_case(4, 0.25))
-    with pytest.raises(AssertionError) as error:
-        assert_passes(Judged(BAD, worst), POLICY)
-    lines = str(error.value).splitlines()
-    assert lines == [
+    told = [
         "Fail: the limit is not met.",
         "  fail: max_flip_rate: 8.00% (6.00% to 10.00%) is above the highest allowed, 5%.",
+    ]
+    for rows in (False, True):
+        with pytest.raises(AssertionError) as error:
+            assert_passes(Judged(BAD, worst), POLICY, rows=rows)
+        lines = str(error.value).splitlines()
+        assert rows or lines == told
+    assert lines == [
+        *told,
         "The worst pairs:",
         "  rows 1,234 and 8, label 'yes': scores 0.25 and 0.75, gap 0.5; sex 'f' / 'm'",
         "  rows 2 and 8, label 'yes': scores (0.25, 0.75) and 0.75, gap 0.5; sex 'f' / 'm'",
@@ -60,7 +65,7 @@ def test_what_does_not_fails_with_numbers_and_at_most_three_pairs() -> None:
 
 def test_people_are_called_by_their_ids_where_they_have_any() -> None:
     with pytest.raises(AssertionError, match="  ids 10546 and B-7, label 'yes': scores"):
-        assert_passes(Judged(BAD, (make_case(3, 0.25, left_id=10546, right_id="B-7"),)), POLICY)
+        assert_passes(Judged(BAD, (make_case(3, 0.25, left_id=10546, right_id="B-7"),)), POLICY, rows=True)
 
 
 def test_what_cannot_be_told_fails_unless_asked_otherwise() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,20 @@ def test_the_verdict_is_the_first_line_and_the_last(run: Run, scored_csv: Path) 
     policy.write_text("max_gap_mean = 0.9\nmax_flip_rate = 0\n")
     lines = run("audit", scored_csv, *SCORED, "--resamples", 50, "--policy", policy).stdout.splitlines()
     assert lines[0] == lines[-1] == "Fail: 1 of 2 limits not met."
+
+
+@pytest.mark.parametrize("limit", ["max_gap_mean = 0", "min_roc_auc = 1"])
+def test_a_failed_limit_prints_nobody_unless_asked(run: Run, scored_csv: Path, tmp_path: Path, limit: str) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(limit)
+    asked = (*SCORED, "--row-id", "name", "--resamples", 50, "--policy", policy, "--out", tmp_path / "audit")
+    shown, people = run("audit", scored_csv, *asked), re.compile(r"\bp\d+\b")
+    assert shown.code == 1
+    assert "The worst pairs are left out" in shown.stdout
+    written = "".join((tmp_path / "audit" / name).read_text("utf-8") for name in ("audit.md", "junit.xml"))
+    assert not people.search(re.sub(r"Notes.*?##", "", shown.stdout + shown.stderr + written))
+    assert people.search(run("audit", scored_csv, *asked, "--rows").stdout)
+    assert people.search((tmp_path / "audit" / "report.html").read_text("utf-8"))
 
 
 def test_pairs_without_a_gap_are_no_worst_pairs(run: Run, scored: pa.Table, scored_csv: Path) -> None:

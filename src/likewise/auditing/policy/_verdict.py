@@ -364,7 +364,11 @@ class Judged(Protocol):
 
 
 def assert_passes(
-    audit: Judged, policy: Policy | str | Path, *, inconclusive: Literal["fail", "skip", "pass"] = "fail"
+    audit: Judged,
+    policy: Policy | str | Path,
+    *,
+    inconclusive: Literal["fail", "skip", "pass"] = "fail",
+    rows: bool = False,
 ) -> None:
     """Fail a test whose audit does not meet a policy.
 
@@ -374,11 +378,13 @@ def assert_passes(
     policy : Policy, or path of a TOML file
     inconclusive : {"fail", "skip", "pass"}
         What to do when it cannot be told: fail as well, skip the test (with pytest), or let it pass.
+    rows : bool
+        Whether the message shows the worst pairs, with their values. By default it does not: it ends in logs.
 
     Raises
     ------
     AssertionError
-        With every check that is not met, its numbers, and the worst pairs.
+        With every check that is not met, and its numbers.
 
     Examples
     --------
@@ -395,7 +401,7 @@ def assert_passes(
         return
     if verdict.outcome == "inconclusive" and inconclusive == "skip":
         _skip(str(verdict))
-    raise AssertionError(_message(verdict, audit.worst))
+    raise AssertionError(_message(verdict, audit.worst if rows else ()))
 
 
 def _skip(reason: str) -> None:

@@ -62,7 +62,7 @@ confidence intervals are computed from a sample of that many.
 A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
 limit is met when the whole confidence interval meets it. With --out, audit.json, report.html, audit.md, junit.xml, \
 worst_pairs.parquet and review_sheet.csv are written to that folder; [bold]likewise verify[/bold] \
-recomputes audit.json. Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
+recomputes audit.json. Beside a policy, no people are printed unless --rows asks for them, and audit.md has none: both end in logs. Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
 
 With --plan, columns, rule, measures and policy are those that [bold]likewise plan[/bold] sealed. Options that are \
 given beside it replace the plan's (options of columns, or of the rule, all of them), and every departure is in the \
@@ -80,6 +80,10 @@ class ResultOptions:
 
     policy: Path | None = option(None, OUTPUT, "FILE", "Limits to judge by, a TOML file.")
     out: Path | None = option(None, OUTPUT, "FOLDER", "Write record, report and evidence there.", names="--out -o")
+    rows: bool = option(
+        *(False, OUTPUT, ""),
+        "With a policy, print the worst pairs and other people, too. Without one they are printed anyway.",
+    )
     as_json: bool = shared.JSON()
     quiet: bool = shared.QUIET()
 
@@ -150,7 +154,7 @@ def audit(
     if options.as_json:
         print_json(record.to_dict())
     else:
-        print_result(lambda width: show_audit(record, width, options.out))
+        print_result(lambda width: show_audit(record, width, options.out, rows=options.rows or policy is None))
         if options.out is not None:
             say(console, f"Record and evidence are in {options.out}; the report is {options.out / 'report.html'}.")
     return 0 if verdict is None else verdict.exit_code

@@ -59,8 +59,11 @@ SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
 }
 
 
-def show_audit(record: AuditRecord, width: int, out: Path | None = None) -> RenderableType:
-    """Lay out verdict, numbers and evidence, and the verdict again at the end; ``out`` is the folder of the files."""
+def show_audit(record: AuditRecord, width: int, out: Path | None = None, *, rows: bool = True) -> RenderableType:
+    """Lay out verdict, numbers and evidence, and the verdict again at the end; ``out`` is the folder of the files.
+
+    Without ``rows``, nobody is shown: neither the worst pairs, nor people by name.
+    """
     parts = [
         *_verdict(record),
         _headline(record),
@@ -71,9 +74,9 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None) -> Rend
         *_groups(record),
         *_directions(record, width),
         *_attribution(record),
-        *_named(record),
-        *_certificates(record),
-        *_worst(record, width, out),
+        *_named(record, rows),
+        *_certificates(record, rows),
+        *(_worst(record, width, out) if rows else _tell_left_out(record, out)),
         *_outcome(record),
     ]
     return stack(parts)
@@ -238,10 +241,10 @@ def _attribution(record: AuditRecord) -> Iterator[RenderableType]:
         yield table
 
 
-def _named(record: AuditRecord) -> Iterator[RenderableType]:
+def _named(record: AuditRecord, rows: bool) -> Iterator[RenderableType]:
     if record.named is not None:
         yield Text(f"{record.named.headline}. {record.named.reference}")
-    found = named_table(record)
+    found = named_table(record) if rows else None
     if found is not None:
         table = plain_table("Worse off beyond chance", "difference", "partners", "adjusted p")
         for who, _, _, difference, n_partners, _, p_adjusted in found.rows[:N_NAMED]:
@@ -249,7 +252,7 @@ def _named(record: AuditRecord) -> Iterator[RenderableType]:
         yield table
 
 
-def _certificates(record: AuditRecord) -> Iterator[RenderableType]:
+def _certificates(record: AuditRecord, rows: bool) -> Iterator[RenderableType]:
     """Show how many people are certified within limits, and the worst rows."""
     found, limits, people = record.certificates, limit_table(record), certified_table(record)
     if found is None or limits is None:
@@ -259,7 +262,7 @@ def _certificates(record: AuditRecord) -> Iterator[RenderableType]:
     for limit, within, _, _, undecided in limits.rows:
         table.add_row(str(limit), str(within), str(undecided))
     yield table
-    if people is not None:
+    if people is not None and rows:
         ranked = ("plausibility",) if found.plausibility is not None else ()
         head = ("Worst of", "from the person to the worst row", "gap", *ranked)
         table = plain_table(*head, n_text=2, n_folded=2)
@@ -302,6 +305,13 @@ def _direction_table(
 
 def _joined(values: Sequence[Any]) -> str:
     return ", ".join(shown(value) for value in values) or "(none)"
+
+
+def _tell_left_out(record: AuditRecord, out: Path | None) -> Iterator[RenderableType]:
+    """Say where the worst pairs are that a log is better without."""
+    if any(case.gap for case in record.worst_pairs):
+        where = "" if out is None else f"; they are in {out / 'report.html'}"
+        yield Text(one_line(f"The worst pairs are left out, as a log may show this{where}. --rows prints them."))
 
 
 def _worst(record: AuditRecord, width: int, out: Path | None) -> Iterator[RenderableType]:
