@@ -100,7 +100,7 @@ def test_rates_are_compared_with_those_of_the_control() -> None:
 
 def test_pages_and_explorer_speak_of_target_and_control() -> None:
     found = audited(reference="red")
-    page, text = to_html(found.record), to_markdown(found.record)
+    page, text = to_html(found.record), to_markdown(found.record, rows=True)
     for words in ("Pairs with only the control approved", "(control)", "it is under “From”"):
         assert words in page
         assert words in text.replace("\\", "")

@@ -62,7 +62,9 @@ confidence intervals are computed from a sample of that many.
 A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
 limit is met when the whole confidence interval meets it. With --out, audit.json, report.html, audit.md, junit.xml, \
 worst_pairs.parquet and review_sheet.csv are written to that folder; [bold]likewise verify[/bold] \
-recomputes audit.json. Beside a policy, no people are printed unless --rows asks for them, and audit.md has none: both end in logs. Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
+recomputes audit.json. Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
+
+Beside a policy nobody is printed unless --rows asks for it, and audit.md shows nobody: both end in logs of builds.
 
 With --plan, columns, rule, measures and policy are those that [bold]likewise plan[/bold] sealed. Options that are \
 given beside it replace the plan's (options of columns, or of the rule, all of them), and every departure is in the \
