@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from likewise._checks import check_number, suggest
 from likewise._random import stream
 from likewise.auditing import Audit, Measure
-from likewise.auditing._internal import AuditSettings, measure_utility
+from likewise.auditing._internal import AuditSettings, gap_measures, measure_utility
 from likewise.exceptions import ParameterError, ScoreError
-from likewise.record._internal import gap_measures
 
 # 1 where higher is better, -1 where lower is
 DIRECTIONS: Final[Mapping[str, int]] = {

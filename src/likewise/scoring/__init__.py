@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from likewise._checks import check_number, suggest
-from likewise.auditing._internal import AuditSettings, ask_scores, encode_people, run_audit
+from likewise.auditing._internal import AuditSettings, ask_scores, encode_people, gap_measures, run_audit
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
-from likewise.record._internal import gap_measures
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import is_frame, join_columns, open_frame, table_of_array
 
