@@ -32,7 +32,7 @@ LIMITS = {
 
 @st.composite
 def people_with_limits(draw: st.DrawFn) -> tuple[pa.Table, CodedTable, Comparability]:
-    """Draw a table of whole numbers, cents, dates and ranks, of which one outlier may stretch the range."""
+    """Draw a table of whole numbers, cents, dates and ranks; an outlier may stretch the range, training be coarser."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_rows = draw(st.integers(2, 24))
     outlier = draw(st.sampled_from([0, 10**6, 10**12]))
@@ -57,7 +57,9 @@ def people_with_limits(draw: st.DrawFn) -> tuple[pa.Table, CodedTable, Comparabi
         ordinal={"rank": [0, 1, 2, 3]},
         missing={"relative": "apart"},
     )
-    table = roles.learn(frame).encode(frame, random.integers(0, 2, n_rows))
+    coarse = pa.array([None if one is None else float(round(one)) for one in frame.column("relative").to_pylist()])
+    learned = draw(st.sampled_from([frame, frame.set_column(3, "relative", coarse)]))
+    table = roles.learn(learned).encode(frame, random.integers(0, 2, n_rows))
     wide = draw(st.booleans())  # few pairs pass five narrow limits
     limits: dict[str, Any] = {name: draw(one) for name, one in LIMITS.items() if draw(st.booleans())}
     shift = 1.0 if wide else draw(st.sampled_from([0.0, 0.1, 0.5]))
@@ -133,6 +135,21 @@ def is_near(name: str, limit: str, one: Any, other: Any, column: list[Any]) -> b
     if "%" in limit:
         amount *= max(abs(one), abs(other)) / 100
     return bool(abs(one - other) <= amount)
+
+
+def test_limits_are_of_the_values_as_they_are_though_training_had_whole_numbers() -> None:
+    numbers = [2.6, 3.4, 2.4, 1.5, 2.0, None]
+    train = pa.table({"sex": ["f", "m", "f", "m"], "x": [1.0, 1.0, 2.0, 9.0]})
+    roles = Roles(sensitive="sex", continuous="x", missing="median")  # a median of 1.5
+    people = pa.table({"sex": ["f", "m", "m", "f", "m", "m"], "x": numbers})
+    table = roles.learn(train).encode(people, [1] * 6)
+    for equal in ("0 %", "0"):
+        assert rows_of(mine_pairs(table, Comparability(limits={"x": equal}))) == [(3, 5)]
+    rule = Comparability(limits={"x": "10 %"})
+    assert rows_of(mine_pairs(table, rule)) == [(0, 2), (3, 5)]
+    apart = rule.differences("x", table, np.array([0]), np.array([2]))
+    assert apart is not None
+    assert apart.at(0) == {"difference": 0.2, "limit": 0.26, "unit": "units"}
 
 
 def test_a_limit_in_units_is_exact_however_far_the_range_is_stretched() -> None:

@@ -198,7 +198,7 @@ excludes hardly anybody. Give it in units of the column (limits), such as '0.9'.
         is_meant = shift >= 1 and name not in rule.limits
         if name not in table.units or not shift > 0 or is_meant or not len(present):  # NaN where relative to the value
             return None
-        low, high = np.quantile(present, MIDDLE).tolist()
+        low, high = np.quantile(present, MIDDLE, method="nearest").tolist()  # as people have
         return _explain_wide(rule, table, name, shift, (low, high)) if 0 < high - low <= shift else None
 
     calls = {position: partial(explain, position) for position in range(len(names))}

@@ -15,7 +15,7 @@ from likewise.schema import CodedTable
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE, Unit
 
 SHIFT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; every engine adds this, or more for coarser numbers
-DECIMALS: Final = 9  # of a difference in units, where those of the column are not known
+DECIMALS: Final = 9  # of a difference in units, or more where those of the column are
 FINEST: Final = 2e-15  # errors of scaling two numbers and taking their difference
 
 Measure = Literal["units", "points", "%", "of range", "of middle range", "days", "ranks"]
@@ -121,13 +121,13 @@ class FieldLimit:
     def differences(self, unit: Unit, left: NDArray[np.float64], right: NDArray[np.float64]) -> Differences:
         """Return how far apart the numbers are that two arrays of codes stand for, and may be."""
         one, other = (np.where(codes == MISSING_VALUE, np.nan, unit.numbers(codes)) for codes in (left, right))
-        found = np.abs(one - other) / (unit.day or 1.0)
+        found = unit.as_written(np.abs(one - other)) / (unit.day or 1.0)
         allowed = np.full(len(found), self.amount)
         if self.measure == "%":
             allowed = self.amount / 100 * np.maximum(np.abs(one), np.abs(other))
-        decimals = DECIMALS if unit.decimals is None or unit.day else unit.decimals
+        decimals = max(DECIMALS, unit.decimals or 0)
         return Differences(
-            np.round(found, decimals), np.round(allowed, DECIMALS), "units" if unit.day is None else "days"
+            np.round(found, decimals), np.round(allowed, decimals), "units" if unit.day is None else "days"
         )
 
     def share(self, column: str, unit: Unit) -> float:

@@ -25,6 +25,7 @@ CODED_KINDS: Final = ("sensitive", "discrete", "ordinal", "matched")
 KINDS: Final = (*CODED_KINDS, "continuous")
 HASHED_AT_ONCE: Final = 1 << 20  # numbers converted at a time
 EXACT: Final = 2.0**53  # integers up to here are exact in float64
+SCALING_ERROR: Final = 2.0**-50  # of a number that was scaled and scaled back, relative: four operations, twice over
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,24 @@ class Unit:
 
     low: float  # that code 0 stands for
     width: float  # by which code 1 is higher
-    decimals: int | None = None  # that all numbers can be written with; None for any
+    decimals: int | None = None  # that all training numbers can be written with; None for any
     day: float | None = None  # of dates and times, which are numbers too: how long a day is
     middle: tuple[float, float] | None = None  # the 1st and the 99th percentile of the training rows, where known
 
     def numbers(self, codes: Values) -> Values:
         """Return the numbers that codes stand for, without the errors of scaling where decimals are few."""
-        numbers = codes * self.width + self.low
+        return self.as_written(codes * self.width + self.low)
+
+    def as_written(self, numbers: Values) -> Values:
+        """Return numbers of the column, or differences of them, without errors: those of more decimals stay as is."""
         if self.decimals is None:
             return numbers
         with np.errstate(over="ignore"):  # what is so large has no decimals
             is_exact = np.abs(numbers) * 10.0**self.decimals < EXACT
-        return np.where(is_exact, np.round(np.where(is_exact, numbers, 0.0), self.decimals), numbers)
+        written = np.round(np.where(is_exact, numbers, 0.0), self.decimals)
+        # asked of the written number, so that numbers keep their order
+        error = SCALING_ERROR * (np.abs(written) + abs(self.low) + self.width)
+        return np.where(is_exact & (np.abs(written - numbers) <= error), written, numbers)
 
     @property
     def step(self) -> float:

@@ -192,6 +192,7 @@ class PairedFit:
             n_classes=answers.n_classes,
             weights=weights,
             label_weights=booster.label_weights(last, answers.target, own) if answers.n_classes > 1 else None,
+            stiffness=booster.stiffness(answers.n_classes) if answers.n_classes > 1 else 1.0,
         )
         booster.fit(last, encoded, target, objective, given)
 

@@ -32,6 +32,7 @@ class Objective:
         n_classes: int,  # 1 for outcomes, whose loss is half the squared error
         weights: Numbers | None = None,  # of the rows
         label_weights: Numbers | None = None,  # the factor of each label's loss
+        stiffness: float = 2.0,  # of the log loss of several labels: times p (1 - p), its curvature for the estimator
     ) -> None:
         self.n_classes, self.weights = n_classes, np.ones(len(target)) if weights is None else weights
         if label_weights is not None:
@@ -40,6 +41,7 @@ class Objective:
         self._narrow = self._target.astype(np.float32), self.weights.astype(np.float32)
         self._pairs, self._gap, self._factor = pairs, gap, weight * float(self.weights.sum())
         self._is_compiled = n_classes == 2 and gap == "probability" and pairs.can_be_compiled
+        self._stiffness = stiffness
         self._unit = 1.0  # of gaps: for outcomes their standard deviation
         if n_classes == 1:
             mean = np.average(self._target, weights=self.weights)
@@ -85,11 +87,14 @@ class Objective:
             return shares - self._target[:, None], np.maximum(shares * (1 - shares), FLATTEST)
         shares = softmax(margins, axis=1)
         is_label = self._target[:, None] == np.arange(margins.shape[1])
-        return shares - is_label, np.maximum(2 * shares * (1 - shares), FLATTEST)
+        return shares - is_label, np.maximum(self._stiffness * shares * (1 - shares), FLATTEST)
 
 
 class Booster(Protocol):
     """How a library of boosted trees is given an objective, and scores."""
+
+    def stiffness(self, n_classes: int) -> float:
+        """Return what the library takes p (1 - p) times as the curvature of the log loss of several labels."""
 
     def label_weights(self, estimator: Any, codes: NDArray[Any], weights: Numbers) -> Numbers | None:
         """Return the factor of each label that the estimator's parameters ask for."""
@@ -103,6 +108,10 @@ class Booster(Protocol):
 
 class XGBoost:
     """XGBClassifier and XGBRegressor; after fitting they are as any other of them."""
+
+    def stiffness(self, n_classes: int) -> float:
+        """Return the same for any number of labels."""
+        return 2.0
 
     def label_weights(self, estimator: Any, codes: NDArray[Any], weights: Numbers) -> Numbers | None:
         """Return scale_pos_weight, which XGBoost leaves to the objective."""
@@ -144,6 +153,10 @@ def _takes_vectors() -> bool:
 
 class LightGBM:
     """LGBMClassifier and LGBMRegressor, which return margins where the objective is not their own."""
+
+    def stiffness(self, n_classes: int) -> float:
+        """Return less the more labels there are."""
+        return n_classes / (n_classes - 1)
 
     def label_weights(self, estimator: Any, codes: NDArray[Any], weights: Numbers) -> Numbers | None:
         """Return the weights of labels that LightGBM leaves to the objective; it applies class_weight itself."""
