@@ -67,10 +67,11 @@ def rates(found: Audit) -> dict[Any, Any]:
 @pytest.mark.parametrize("seed", range(3))
 def test_whole_number_weights_repeat_people(task: str, seed: int) -> None:
     people = People(seed, task)
-    repeated = people.audit(np.repeat(np.arange(N), people.weights))
-    weighted = people.audit(weights=people.weights)
+    how = {"approval_rate": 0.3} if task == "binary" else {}
+    repeated = people.audit(np.repeat(np.arange(N), people.weights), **how)
+    weighted = people.audit(weights=people.weights, **how)
     for name, one in repeated.measures.items():
-        if any(part in name for part in (*OF_COPIES, *OF_PLACES)) or name == "impact_ratio":
+        if any(part in name for part in (*OF_COPIES, *OF_PLACES)) or name == "impact_ratio":  # of 30 people or more
             continue
         value = weighted[name].value
         assert (value is None) == (one.value is None), name

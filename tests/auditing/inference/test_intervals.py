@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -295,6 +296,9 @@ def test_weights_are_poisson_and_depend_on_seed_replicate_and_person_alone() -> 
 @given(st.floats(0, 1), st.floats(1, 1e6), st.floats(0.5, 0.999))
 def test_the_interval_of_a_share_has_it_inside_and_stays_a_share(share: float, n: float, confidence: float) -> None:
     low, high = interval_of_share(share, n, confidence)
+    for end in (low, high):  # Wilson's are the shares from which this one is as far as a normal variable goes
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        assert (share - end) ** 2 == pytest.approx(z**2 * end * (1 - end) / n, rel=1e-6, abs=1e-12)
     assert 0 <= low <= share + 1e-12
     assert share - 1e-12 <= high <= 1
 

@@ -201,12 +201,18 @@ def test_predicted_amounts_are_measured_in_spreads_of_the_outcome() -> None:
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.floats(0, 1))
 def test_an_approval_rate_is_met_as_nearly_as_equal_scores_allow(tenths: list[int], rate: float) -> None:
-    scores = np.array(tenths) / 10
-    n_wanted = round(rate * len(scores))
-    threshold = _threshold_for(scores, rate)
-    n_approved = int((scores >= threshold).sum())
-    assert n_approved >= n_wanted
-    assert int((scores > threshold).sum()) < n_wanted or n_approved == 0
+    scores, random = np.array(tenths) / 10, np.random.default_rng(len(tenths))
+    times = random.integers(0, 4, len(tenths))
+    times[0] += 1
+    for weights, people in (
+        (None, scores),
+        (times.astype(float), scores.repeat(times)),
+        (times / 7, scores.repeat(times)),
+    ):
+        threshold = _threshold_for(scores, rate, weights)
+        approved = [float((people >= one).mean()) for one in np.unique(people)]
+        nearest = min(approved, key=lambda share: (round(abs(share - rate), 12), -share)) if rate else 0.0
+        assert float((people >= threshold).mean()) == nearest
 
 
 def test_an_approval_rate_decides_who_is_approved(planted: PlantedDataset, how: dict[str, Any]) -> None:

@@ -341,9 +341,15 @@ def _unskew(end: float, skewness: float) -> float:
 
 
 def interval_of_share(share: float, n_independent: float, confidence: float, n_counting: float = math.inf) -> Interval:
-    """Bound a share by Wilson's formula, which also works for shares of 0 and 1."""
+    """Bound a share by Wilson's formula, which also works for shares of 0 and 1.
+
+    It reaches as far as a normal variable, or as Student's where so few people count that their spread is not known.
+    """
+    from scipy.special import ndtri
+
     n = max(n_independent, 1.0)
-    z = reach_of_student(min(n, n_counting), confidence)
+    is_known = math.isinf(n_counting)
+    z = float(ndtri((1 + confidence) / 2)) if is_known else reach_of_student(min(n, n_counting), confidence)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(min(middle - reach, share), 0.0), min(max(middle + reach, share), 1.0)

@@ -419,17 +419,18 @@ def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> 
 def _threshold_for(
     values: NDArray[np.float64], approval_rate: float, weights: NDArray[np.float64] | None = None
 ) -> float:
-    """Find the score from which on just the wanted share is approved; people with equal scores are treated alike."""
-    n_approved = round(approval_rate * len(values))
-    ordered = np.sort(values)
-    if weights is not None:  # approve as long as more than half of a person's weight is within the share
+    """Find the score from which on the share approved is nearest to the wanted one, the larger of two as near.
+
+    People with equal scores are treated alike; somebody is approved, unless nobody should be.
+    """
+    if weights is not None:
         values, weights = values[weights > 0], weights[weights > 0]
-        order = np.argsort(values, kind="stable")
-        ordered, times = values[order], weights[order][::-1]
-        within = (np.cumsum(times) - times / 2) / times.sum() <= approval_rate + ROUNDING
-        n_approved = int(np.count_nonzero(within))
-        return float(ordered[len(ordered) - n_approved]) if n_approved else float(np.nextafter(ordered[-1], np.inf))
-    return float(ordered[len(values) - n_approved]) if n_approved else float(np.nextafter(ordered[-1], np.inf))
+    distinct, places = np.unique(values, return_inverse=True)
+    if not approval_rate:
+        return float(np.nextafter(distinct[-1], np.inf))
+    from_there_on = np.cumsum(np.bincount(places, weights)[::-1])[::-1]
+    away = np.abs(from_there_on / from_there_on[0] - approval_rate)
+    return float(distinct[np.flatnonzero(away <= away.min() + ROUNDING)[0]])
 
 
 def join_rounded(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], Levels]:

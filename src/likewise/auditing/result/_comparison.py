@@ -274,7 +274,7 @@ class _Decided:
                 float(part.sum()) if weights is None else effective_size(weights),
             )
             up, down = mean_of(new & ~old, weights), mean_of(old & ~new, weights)
-            bounds = [interval_of_share(share, n, confidence) for share in (up, down)]
+            bounds = [interval_of_share(share, n, confidence, n) for share in (up, down)]
             together = -math.sqrt(up * down / max((1 - up) * (1 - down), 1e-12))
             low, high = subtract(up, bounds[0], down, bounds[1], max(together, -1.0))
             values.append(up - down)

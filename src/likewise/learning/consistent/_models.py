@@ -48,7 +48,8 @@ class ConsistentClassifier(PredictsByProbability, ClassifierMixin, ConsistentMod
         Weight of the pairs. With 0 this is the plain estimator, and gaps fall as it grows.
         :class:`FrontierSearch` chooses one.
     pair_loss : {"squared", "absolute"}
-        Loss of a gap. Linear models have the squared one only.
+        Whether the mean is of squared or of absolute gaps (which are rounded off below 0.01). Linear models have the
+        squared ones only.
     gap : {"probability", "logit"}
         What is compared in a pair. For linear models the gap of probabilities is that of logits times the slope of the
         logistic curve at the share of the label.

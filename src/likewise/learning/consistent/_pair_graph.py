@@ -40,7 +40,7 @@ class PairSettings:
 
 
 class Draw(NamedTuple):
-    """Pairs of groups for one round, those of a left group together, and the weight of each pair of people."""
+    """Pairs of groups for one round, those of a left group together, and the weight of each pair of people; or rows."""
 
     left: Rows
     right: Rows
@@ -232,6 +232,29 @@ class PairGraph:
         at = self._first[group] + ranks - (ends[place] - n_listed[group])
         left, right = self.left[at], self.right[at]
         return Draw(left, right, self._weigh(left, right) * np.repeat(steps, shares))
+
+    def draw_rows(self, pairs: Draw, random: np.random.Generator) -> tuple[Draw, bool]:
+        """Return pairs of rows, by their places in ``rows``, of those of groups, and whether they are but a part.
+
+        The weight of each includes those of its rows. Where they are more than fit into a round, some are drawn of
+        every pair of groups: one of each stretch of its list.
+        """
+        left, right, weight = pairs
+        members, sizes = np.argsort(self.group_of, kind="stable"), np.bincount(self.group_of, minlength=len(self.mass))
+        first, n_listed = np.cumsum(sizes) - sizes, sizes[left] * sizes[right]
+        n_taken = np.ceil(n_listed * min(PAIRS_A_ROUND / n_listed.sum(), 1.0)).astype(np.int64)
+        at, steps = np.repeat(np.arange(len(left)), n_taken), n_listed / n_taken
+        place, is_part = np.arange(len(at)) - np.repeat(np.cumsum(n_taken) - n_taken, n_taken), bool((steps > 1).any())
+        if is_part:
+            drawn = ((place + random.random(len(at))) * steps[at]).astype(np.int64)
+            place = np.minimum(drawn, n_listed[at] - 1)
+        one, other = (
+            members[first[group[at]] + k]
+            for group, k in zip((left, right), divmod(place, sizes[right][at]), strict=True)
+        )
+        weight = (np.where(left == right, 0.5, 1.0) * weight * steps)[at] * self.row_mass[one] * self.row_mass[other]
+        is_pair = one != other  # in a pair of a group with itself, all are listed both ways round
+        return Draw(one[is_pair], other[is_pair], weight[is_pair]), is_part
 
     def sum_groups(self, values: Numbers) -> Numbers:
         """Sum values of the rows in pairs over each group, column by column, by sample weight."""

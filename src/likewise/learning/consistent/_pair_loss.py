@@ -36,8 +36,7 @@ class Measured(NamedTuple):
 class PairLoss:
     """Mean squared or absolute gap over the pairs of a graph, or over those that are drawn of it for some rounds.
 
-    Gaps between two groups are measured over all pairs of their rows: exactly if squared; as the root of their mean
-    square if absolute, which is the gap itself where the rows of a group have equal scores.
+    Squared gaps between two groups of rows are summed by group, absolute ones pair by pair of rows.
     """
 
     def __init__(self, graph: PairGraph, kind: PairLossKind, seed: int) -> None:
@@ -50,15 +49,18 @@ class PairLoss:
     def start_round(self) -> None:
         """Draw others of the pairs every few rounds, where there are too many for all of them to be used."""
         graph, self._n_rounds = self.graph, self._n_rounds + 1
-        if not graph.is_drawn or self._n_rounds % ROUNDS_A_DRAW:
+        if not self._is_drawn or self._n_rounds % ROUNDS_A_DRAW:
             return
         if graph.draw_again is not None and self._n_rounds % (ROUNDS_A_DRAW * DRAWS_A_POOL) == 0:
             self.graph = graph.draw_again(self._random)
         self._draw()
 
     def _draw(self) -> None:
-        graph, self._pairs = self.graph, self.graph.draw(self._random)
-        if self.kind == "squared":  # then all that changes from round to round are the scores
+        graph, self._pairs, self._is_drawn = self.graph, self.graph.draw(self._random), self.graph.is_drawn
+        if self.kind == "absolute":
+            self._pairs, is_part = graph.draw_rows(self._pairs, self._random)
+            self._is_drawn |= is_part
+        else:  # all that changes from round to round are the scores
             left, right, weight = self._pairs
             self._stiffness = 2 * _pull(left, right, weight, graph.mass)
             people = graph.rows, graph.group_of, graph.row_mass
@@ -66,18 +68,13 @@ class PairLoss:
 
     def measure(self, scores: Numbers) -> Measured:
         """Measure the scores of the graph's rows; several columns are added up."""
-        graph = self.graph
-        sums = graph.sum_groups(scores)
-        if self.kind == "squared":
-            left, right, weight = self._pairs
-            pull = np.column_stack([2 * _pull(left, right, weight, one) for one in sums.T])
-            stiffness, value = self._stiffness[:, None], None
-        else:
-            pull, stiffness, value = self._sum_absolute(scores, sums)
-        stiffness = graph.row_mass[:, None] * stiffness[graph.group_of]
+        if self.kind == "absolute":
+            return self._measure_absolute(scores)
+        graph, (left, right, weight) = self.graph, self._pairs
+        pull = np.column_stack([2 * _pull(left, right, weight, one) for one in graph.sum_groups(scores).T])
+        stiffness = graph.row_mass[:, None] * self._stiffness[graph.group_of, None]
         slope = stiffness * scores - graph.row_mass[:, None] * pull[graph.group_of]
-        if value is None:  # a quadratic form is half its slope times the point
-            value = float(np.vdot(slope, scores)) / 2
+        value = float(np.vdot(slope, scores)) / 2  # a quadratic form is half its slope times the point
         return Measured(value, slope, MAJORISED * np.broadcast_to(stiffness, scores.shape))
 
     @property
@@ -95,20 +92,18 @@ class PairLoss:
         _add_pairs(shares, target, weights, factor, *self._listed, slope, curvature)
         return slope, curvature
 
-    def _sum_absolute(self, scores: Numbers, sums: Numbers) -> tuple[Numbers, Numbers, float]:
-        """Sum over pairs of groups: what pulls each group, how stiffly, and the loss."""
-        mass, squares = self.graph.mass, self.graph.sum_groups(scores**2)
-        left, right, weight = self._pairs
-        n_people = np.where(left == right, 0.5, 1.0) * mass[left] * mass[right]
-        pull, stiffness, value = np.empty_like(sums), np.empty_like(sums), 0.0
-        for k, (total, square) in enumerate(zip(sums.T, squares.T, strict=True)):
-            mean = total / np.where(mass > 0, mass, 1.0)
-            spread = square / np.where(mass > 0, mass, 1.0)
-            gap = np.sqrt(np.maximum(spread[left] + spread[right] - 2 * mean[left] * mean[right], 0.0) + SMOOTH**2)
-            value += float((weight * n_people * (gap - SMOOTH)).sum())
-            pull[:, k] = _pull(left, right, weight / gap, total)
-            stiffness[:, k] = _pull(left, right, weight / gap, mass)
-        return pull, stiffness, value
+    def _measure_absolute(self, scores: Numbers) -> Measured:
+        (left, right, weight), n = self._pairs, len(scores)
+        gaps = scores[left] - scores[right]
+        sizes = np.sqrt(gaps**2 + SMOOTH**2)
+        stiff = weight[:, None] / sizes
+        sums = [(np.bincount(left, one, n), np.bincount(right, one, n)) for one in (*(stiff * gaps).T, *stiff.T)]
+        slopes, stiffness = sums[: scores.shape[1]], sums[scores.shape[1] :]
+        return Measured(
+            float((weight[:, None] * (sizes - SMOOTH)).sum()),
+            np.column_stack([up - down for up, down in slopes]),
+            MAJORISED * np.column_stack([one + other for one, other in stiffness]),
+        )
 
 
 def _pull(left: Rows, right: Rows, weight: Numbers, values: Numbers) -> Numbers:
