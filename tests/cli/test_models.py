@@ -19,13 +19,14 @@ import skops.io
 from numpy.typing import NDArray
 from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringTensorType
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
+from likewise import load_dataset
 from likewise.cli._models import ModelFile, load_model
 from likewise.exceptions import LikewiseWarning, MissingExtra, ScoreError
 
@@ -214,6 +215,16 @@ def test_whole_numbers_and_truth_values_may_be_written_otherwise(frame: pa.Table
     path = write_onnx(tmp_path / "m.onnx", fitted, TYPES)
     as_fractions = frame.set_column(2, "age", frame.column("age").cast(pa.float64()))
     np.testing.assert_array_equal(ask(path, as_fractions).probabilities, ask(path, frame).probabilities)
+
+
+def test_the_pipeline_of_the_readme_needs_no_trust(tmp_path: Path) -> None:
+    data = load_dataset("planted")
+    words, numbers = make_column_selector(dtype_exclude="number"), make_column_selector(dtype_include="number")
+    columns = make_column_transformer((OneHotEncoder(), words), (StandardScaler(), numbers))
+    model = make_pipeline(columns, LogisticRegression()).fit(data.train.X, data.train.y)
+    skops.io.dump(model, tmp_path / "lr.skops")
+    found = ask(tmp_path / "lr.skops", pa.Table.from_pandas(data.test.X))
+    np.testing.assert_array_equal(found.probabilities, model.predict_proba(data.test.X))
 
 
 class Stranger(DummyClassifier):  # type: ignore[misc]  # scikit-learn ships no types

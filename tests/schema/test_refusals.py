@@ -51,7 +51,7 @@ INF = float("inf")
         ),
         (Roles(discrete="x"), {"x": []}, "The frame has no rows"),
         (Roles(discrete="race"), {"rcae": ["a"]}, r"no column 'race', which is discrete\. Did you mean 'rcae'\?"),
-        (Roles(discrete="x"), {"x": [1], "y": [2], "z": [3]}, "These columns have no role: 'y', 'z'"),
+        (Roles(discrete="x"), {"x": [1], "y": [2], "z": [3]}, r"no role: 'y', 'z'\. .* use Roles\.infer\("),
         (Roles(discrete="x", label="income"), {"x": [1], "incme": [2]}, "have no role: 'incme'.*Did you mean 'incme'"),
         (Roles(discrete="x"), {"x": [[1], [2]]}, "Column 'x' holds .* values, which cannot be compared"),
         (Roles(discrete="x"), {"x": [b"a", b"b"]}, "Column 'x' holds .* values, which cannot be compared"),

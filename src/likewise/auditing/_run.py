@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,9 @@ from likewise.comparable import (
     read_pairs,
 )
 from likewise.exceptions import NoComparablePairs, ParameterError, RuleError, TooManyPairs
+from likewise.record._internal import Note
 from likewise.schema import Roles, Schema
+from likewise.schema._internal import as_frame, join_columns, named_beside
 
 
 def audit(
@@ -47,7 +49,9 @@ def audit(
     X: Any,
     y: Any = None,
     *,
-    roles: Roles | Schema,
+    roles: Roles | Schema | None = None,
+    sensitive: str | Sequence[str] | None = None,
+    sensitive_features: Any = None,
     rule: Comparability | None = None,
     task: TaskName = "auto",
     positive: Any = None,
@@ -84,9 +88,15 @@ def audit(
         Labels or true numbers; the label column of ``X`` by default. Without either, as for applicants who were denied
         or a model in production, people are compared whatever their outcome, and performance is not measured. Rows of
         ``X``, ``y`` and scores are matched by position; an index is ignored.
-    roles : Roles or Schema
+    roles : Roles or Schema, optional
         The roles of the columns. A schema learned from the training rows scales continuous columns by their ranges
         there; with roles alone, the ranges are those of ``X``.
+    sensitive : str or sequence of str, optional
+        Instead of roles: the sensitive columns. The roles of the others are inferred, and a note says what they are;
+        without an array of labels, ``y`` may be the name of their column.
+    sensitive_features : table, series or array, optional
+        Columns beside ``X`` that a model is not shown; rows are matched by position. Without ``roles``, all of them are
+        sensitive.
     rule : Comparability, optional
         When two people are comparable; ``Comparability()`` by default.
     task : {"auto", "binary", "multiclass", "regression"}
@@ -162,20 +172,55 @@ def audit(
     >>> round(found["gap_max"].value, 3), found["within_gap_max"].value
     (0.1, 0.0)
     """
+    seen, beside = X, None if sensitive_features is None else named_beside(sensitive_features)
+    X = X if beside is None else join_columns(X, beside)
+    is_inferred = roles is None
+    if is_inferred:
+        roles, y = _infer_roles(X, y, sensitive, beside, apart=(scores, sample_weight))
+    elif sensitive is not None:
+        raise ParameterError(f"excludes {parameter('roles')}, which name the sensitive columns. Give one.", "sensitive")
     is_column = isinstance(sample_weight, str)
     settings = AuditSettings.of_arguments(locals() | {"sample_weight": sample_weight if is_column else None})
-    return run_audit(
+    found = run_audit(
         scores,
         X,
         y,
         settings,
-        roles=roles,
+        roles=roles,  # type: ignore[arg-type]  # inferred, where there were none
         rule=rule,
         sample_weight=None if is_column else sample_weight,
         pairs=pairs,
         memory_limit=memory_limit,
         progress=progress,
+        seen=seen,
     )
+    if not is_inferred:
+        return found
+    return replace(found, record=replace(found.record, notes=(*found.notes, _tell_roles(found.question.schema.roles))))
+
+
+def _infer_roles(X: Any, y: Any, sensitive: Any, beside: Any, apart: Sequence[Any]) -> tuple[Roles, Any]:
+    """Infer the roles of all columns from the sensitive ones; return also the labels that are in no column."""
+    names = () if sensitive is None else (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    if beside is not None:
+        names = (*names, *as_frame(beside).names)
+    if not names:
+        raise ParameterError(
+            "names no column. Write sensitive='sex', pass sensitive_features, or roles=Roles.infer(X, "
+            "sensitive=['sex']), which are to be looked at.",
+            "sensitive",
+        )
+    ignored = tuple(dict.fromkeys(name for name in apart if isinstance(name, str)))
+    is_column = isinstance(y, str)
+    roles = Roles.infer(X, sensitive=names, ignored=ignored, label=y if is_column else None)
+    return roles, None if is_column else y
+
+
+def _tell_roles(roles: Roles) -> Note:
+    """Say which roles were inferred."""
+    kinds = {kind: roles.names(kind) for kind in ("sensitive", "discrete", "ordinal", "continuous", "ignored")}
+    told = "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names)
+    return Note("roles_inferred", f"The roles of columns were inferred: {told}. Give {parameter('roles')} for others.")
 
 
 def run_audit(
@@ -190,12 +235,15 @@ def run_audit(
     pairs: str | Path | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | bool | None = None,
+    seen: Any = None,
 ) -> Audit:
-    """Audit with settings that were checked before; :func:`audit` explains the other arguments."""
+    """Audit with settings that were checked before; :func:`audit` explains the others. A model is shown ``seen``."""
     rule = Comparability() if rule is None else rule
     if pairs is not None and settings.when_too_many == "sample":
         raise ParameterError(f"excludes {parameter('when_too_many', 'sample')}: all pairs are in the folder.", "pairs")
-    question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings, sample_weight=sample_weight)
+    question = make_question(
+        scores, X, y, roles=roles, rule=rule, settings=settings, sample_weight=sample_weight, seen=seen
+    )
     refuse_without_scores(rule, question)
     settings.check_limit(question.scores.task)
     shared, for_search = settings.share_memory(memory_limit, len(question.table))

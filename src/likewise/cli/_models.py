@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise._checks import suggest
-from likewise._extras import require
+from likewise._extras import HARMLESS, require
 from likewise.cli._tables import GIVEN, as_numbers
 from likewise.exceptions import LikewiseWarning, ScoreError
 
@@ -440,7 +440,7 @@ def _onnx_reason(error: Exception) -> str:
 def _load_skops(data: bytes, file: str, trusted: Sequence[str]) -> Any:
     skops = require("skops.io", "skops", f"The model file '{file}'")
     try:
-        unknown = [name for name in skops.get_untrusted_types(data=data) if name not in trusted]
+        unknown = [name for name in skops.get_untrusted_types(data=data) if name not in HARMLESS.union(trusted)]
     except Exception as error:  # not a zip file, or one of anything else
         raise _not_skops(file, error) from error
     if unknown:
@@ -452,7 +452,7 @@ def _load_skops(data: bytes, file: str, trusted: Sequence[str]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # scikit-learn's warning about other versions of itself
-            return skops.loads(data, trusted=list(trusted))
+            return skops.loads(data, trusted=[*HARMLESS, *trusted])
     except Exception as error:
         raise _not_skops(file, error) from error
 

@@ -10,29 +10,13 @@ from typing import Any, Final, Self
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from likewise._extras import require
+from likewise._extras import HARMLESS, require
 from likewise.exceptions import SavedFolderError
 from likewise.learning._saved_trees import LIGHTGBM, XGBOOST, describe_trees, restore_trees
 from likewise.nets._internal import Description, SavedInFolder, subclasses
 
 SKOPS: Final = "estimator.skops"  # the array that holds an estimator of scikit-learn
 LAST: Final = "last."  # begins the names of the arrays of the last step
-
-# Types of ordinary pipelines that skops does not trust by itself: plain data, and functions that only compute. Trees
-# are not among them: a forged one makes scikit-learn read beyond the end of its memory.
-HARMLESS: Final = frozenset(
-    (
-        *("builtins.object", "numpy.dtype", "numpy.number"),
-        *("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"),
-        "sklearn.compose._column_transformer.make_column_selector",
-        *(f"sklearn.feature_selection._mutual_info.mutual_info_{name}" for name in ("classif", "regression")),
-        *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("chi2", "f_classif", "f_regression")),
-        "sklearn.metrics._scorer._PassthroughScorer",
-        *(f"sklearn.model_selection._split.{name}" for name in ("KFold", "StratifiedKFold")),
-        *(f"sklearn.neural_network._stochastic_optimizers.{name}" for name in ("AdamOptimizer", "SGDOptimizer")),
-        "sklearn.utils._bunch.Bunch",
-    )
-)
 
 
 class SavedWithEstimator(SavedInFolder):

@@ -26,6 +26,7 @@ NoteKind = Literal[
     "no_baseline",
     "one_person",  # one person is in many of the pairs
     "approval_rate",
+    "roles_inferred",
     "smoothed",  # scores depend on other people's, and on whose
     "squeezed",  # gaps fell because the scores moved closer together
     "unlike",  # two audits differ in a setting

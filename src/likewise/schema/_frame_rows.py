@@ -18,7 +18,7 @@ from likewise._format import count_of
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema._arrow import Dtype
 from likewise.schema._codecs import Intervals
-from likewise.schema._frames import Frame, array_of_table, build_frame, open_frame
+from likewise.schema._frames import Frame, array_of_table, build_frame, is_frame, open_frame
 from likewise.schema._schema import Schema
 from likewise.schema._table import KINDS, CodedTable
 
@@ -135,7 +135,7 @@ def overwrite_columns(
 
 def join_columns(frame: Any, beside: Any) -> Any:
     """Return a frame with the columns that users keep outside it, ``sensitive_features``, matched by position."""
-    opened, other = open_frame(frame), _open_beside(beside)
+    opened, other = open_frame(frame), as_frame(beside)
     if len(other) != len(opened):
         raise ParameterError(
             f"has {count_of(len(other), 'row')}, and X has {count_of(len(opened), 'row')}. Pass one row for each of X.",
@@ -159,7 +159,21 @@ def join_columns(frame: Any, beside: Any) -> Any:
     return plain.with_columns(*(built[name] for name in other.names)).to_native()
 
 
-def _open_beside(beside: Any) -> Frame:
+def named_beside(beside: Any) -> Any:
+    """Return columns kept outside a frame; those of arrays, and of a series without a name, are given names."""
+    series = nw.from_native(beside, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return beside if isinstance(series.name, str) and series.name else series.rename("sensitive").to_native()
+    if is_frame(beside) or isinstance(beside, str) or np.ndim(beside) not in (1, 2):
+        return beside
+    columns = np.asarray(beside).reshape(len(beside), -1).T
+    names = ["sensitive"] if len(columns) == 1 else [f"sensitive_{place}" for place in range(len(columns))]
+    import pyarrow as pa
+
+    return pa.table(dict(zip(names, map(pa.array, columns.tolist()), strict=True)))
+
+
+def as_frame(beside: Any) -> Frame:
     """Open a frame, or a series with a name as a frame of one column."""
     series = nw.from_native(beside, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):

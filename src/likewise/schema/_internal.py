@@ -4,11 +4,13 @@ from likewise.schema._arrow import array_of, as_arrow
 from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
 from likewise.schema._frame_rows import (
     BinValues,
+    as_frame,
     fitted_names,
     join_columns,
     made_up_frame,
     made_up_rows,
     mix_rows,
+    named_beside,
     overwrite_columns,
     stack_frames,
     take_rows,

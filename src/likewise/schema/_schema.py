@@ -475,7 +475,7 @@ def _learn_schema(roles: Roles, frame: Frame, y: Any) -> Schema:
     if without_role:
         near = suggest(roles.label, without_role) if roles.label and roles.label not in frame.names else ""
         raise SchemaError(
-            f"These columns have no role: {show_values(without_role)}. Give each a role, or put it in ignored.{near}"
+            f"These columns have no role: {show_values(without_role)}. Give each a role, or use Roles.infer(...).{near}"
         )
     if not len(frame):
         raise SchemaError("The frame has no rows, so there is nothing to learn. Pass a frame with rows.")

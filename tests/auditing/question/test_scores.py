@@ -23,7 +23,7 @@ from likewise import Audit, Comparability, Roles, audit
 from likewise.auditing.question import _scores
 from likewise.auditing.question._scores import _threshold_for
 from likewise.datasets import PlantedDataset
-from likewise.exceptions import SchemaError, ScoreError
+from likewise.exceptions import LikewiseError, SchemaError, ScoreError
 
 LIMITS: dict[str, Any] = {"n_resamples": 0, "n_worst": 3}
 
@@ -377,3 +377,38 @@ def test_scores_are_ranked_as_they_are_joined() -> None:
     assert len(distinct) == 43
     assert levels.of_rows.tolist() == ranks.tolist()
     assert levels.count().tolist() == np.bincount(ranks).tolist()
+
+
+@pytest.mark.parametrize("form", [list, np.asarray, pd.Series, lambda one: pd.Series(one, name="sex"), pl.Series])
+def test_sensitive_columns_alone_are_enough_in_the_table_or_beside_it(form: Any) -> None:
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"job": random.choice(["cook", "smith"], 200), "pay": random.integers(10, 40, 200)})
+    sex, y = random.choice(["f", "m"], 200), (X["pay"] + random.integers(0, 20, 200) > 35).astype(int)
+    model = LogisticRegression().fit(X[["pay"]].to_numpy(), y)  # knows no names of columns: what is it shown?
+    both = X.assign(sex=sex, hired=y, id=range(1000, 1200))
+    roles = Roles.infer(both, sensitive="sex", label="hired")
+
+    def score(people: Any) -> Any:
+        assert "sex" not in people.columns or people is both
+        return model.predict_proba(people[["pay"]].to_numpy())[:, 1]
+
+    expected = audit(score, both, roles=roles, **LIMITS)
+    beside = form(sex.tolist())
+    found = [
+        audit(score, both, "hired", sensitive="sex", **LIMITS),
+        audit(score, X, y, sensitive_features=beside, **LIMITS),
+    ]
+    for one in found:
+        assert one.measures == expected.measures
+        assert len(one.pairs) > 100
+        (note,) = [note for note in one.notes if note.kind == "roles_inferred"]
+        assert "discrete job; continuous pay" in note.text
+    assert "ignored id" in " ".join(map(str, found[0].notes))
+    for wrong, message in (
+        ({}, r"sensitive names no column\. Write sensitive='sex'"),
+        ({"roles": roles, "sensitive": "sex"}, "sensitive excludes roles"),
+        ({"sensitive": "sx"}, "Did you mean 'sex'"),
+        ({"sensitive_features": pd.Series(sex, name="sex")}, "'sex', which X has as well"),
+    ):
+        with pytest.raises(LikewiseError, match=message):
+            audit(score, both, "hired", **wrong)

@@ -111,13 +111,14 @@ def make_question(
     rule: Comparability,
     settings: AuditSettings,
     sample_weight: Any = None,
+    seen: Any = None,
 ) -> Question:
-    """Check the arguments one after the other, encode the people and score them."""
+    """Check the arguments one after the other, encode the people and score them, by what a model may see of them."""
     check_rule(rule)
     people = encode_people(X, y, roles=roles, rule=rule, settings=settings, scores=scores)
     table, settled = people.table, people.settled
     weights = find_weights(sample_weight if settings.sample_weight is None else settings.sample_weight, X, len(table))
-    found, subject = ask_scores(scores, X, table, settled.positive_label)
+    found, subject = ask_scores(scores, X if seen is None else seen, table, settled.positive_label)
     decided = read_decisions(found, subject, settings.favourable)
     values = check_scores(found if decided is None else decided, subject, len(table))
     return build_question(
