@@ -241,7 +241,9 @@ class GroupRate:
         The selection rate divided by that of the reference group or, where none is named, by the highest among the
         groups of the same columns (the adverse impact ratio); None where that is 0.
     true_positive_rate, false_positive_rate : float or None
-        The share selected among people with the positive label, and with the other; None where nobody has that label.
+        The share selected among people with the favourable label, and with the other, so that the selection rate lies
+        between the two; None where nobody has that label. The favourable label is the positive one unless low scores
+        are favourable.
     mean_score : float or None
         None with more than two labels.
     is_reference : bool

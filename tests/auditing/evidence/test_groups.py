@@ -25,11 +25,16 @@ def decided(values: Any, **more: Any) -> Scores:
     return Scores(values, "binary", (values >= 0.5).astype(np.int64), 0.5, **more)
 
 
-@settings(max_examples=sized(7, 30))
-@given(people)
-def test_rates_are_shares_of_the_people_they_are_about(rows: list[tuple[tuple[int, int], int, int]]) -> None:
+def approved_below(quarters: Any) -> Scores:
+    """Scores of an outcome that is bad for people, such as a default."""
+    return Scores(quarters / 4, "binary", (quarters < 2).astype(np.int64), 0.5, favours_low=True)
+
+
+@settings(max_examples=sized(15, 60))
+@given(people, st.booleans())
+def test_rates_are_shares_of_the_people_they_are_about(rows: list[Any], favours_low: bool) -> None:
     sensitive, labels, quarters = map(np.array, zip(*rows, strict=True))
-    scores = decided(quarters / 4)
+    scores = approved_below(quarters) if favours_low else decided(quarters / 4)
     found = rate_groups(scores, CodedTable(sensitive=sensitive, labels=labels, classes=[0, 1]))
     assert scores.decisions is not None
     for rate in found:
@@ -37,11 +42,14 @@ def test_rates_are_shares_of_the_people_they_are_about(rows: list[tuple[tuple[in
         here = (sensitive[:, positions] == rate.values).all(axis=1)
         assert rate.mean_score == pytest.approx(scores.values[here].mean())
         assert rate.n_selected == scores.decisions[here].sum()
-        above = (scores.values > np.median(scores.values))[here].mean()
+        sign = -1 if favours_low else 1
+        above = (sign * scores.values > np.median(sign * scores.values))[here].mean()
         assert rate.scoring_rate == (pytest.approx(above) if len(set(quarters)) > 2 else None)
-        for label, share in ((1, rate.true_positive_rate), (0, rate.false_positive_rate)):
-            chosen = scores.decisions[here & (labels == label)]
-            assert share == (pytest.approx(chosen.mean()) if len(chosen) else None)
+        for is_deserved, share in ((True, rate.true_positive_rate), (False, rate.false_positive_rate)):
+            approved = scores.decisions[here & ((labels == (0 if favours_low else 1)) == is_deserved)]
+            assert share == (pytest.approx(approved.mean()) if len(approved) else None)
+        both = [one for one in (rate.true_positive_rate, rate.false_positive_rate) if one is not None]
+        assert min(both) - 1e-9 <= (rate.selection_rate or 0.0) <= max(both) + 1e-9
     assert {len(rate.columns) for rate in found} == {1, 2}
     for columns in {rate.columns for rate in found}:
         family = [rate for rate in found if rate.columns == columns]
@@ -139,16 +147,17 @@ def test_there_is_no_impact_where_nobody_is_selected_or_nothing_is_sensitive() -
 
 
 @settings(max_examples=sized(5, 50))
-@given(people)
+@given(people, st.booleans())
 @pytest.mark.filterwarnings("ignore")  # of groups that lack a label
-def test_measures_are_those_of_fairlearn(rows: list[tuple[tuple[int, int], int, int]]) -> None:
+def test_measures_are_those_of_fairlearn_on_approvals(rows: list[Any], favours_low: bool) -> None:
     sensitive, labels, quarters = map(np.array, zip(*rows, strict=True))
-    scores = decided(quarters / 4)
+    scores = approved_below(quarters) if favours_low else decided(quarters / 4)
+    deserved, approved = ((labels, quarters >= 2), (1 - labels, quarters < 2))[favours_low]
     found = fairlearn_measures(scores, CodedTable(sensitive=sensitive, labels=labels, classes=[0, 1]))
     for what in ("demographic_parity", "equalized_odds"):
         for how in ("difference", "ratio"):
             of = {"sensitive_features": [str(codes) for codes, _, _ in rows]}
-            theirs = getattr(metrics, f"{what}_{how}")(labels.tolist(), quarters >= 2, **of)
+            theirs = getattr(metrics, f"{what}_{how}")(deserved.tolist(), approved, **of)
             assert found.get(f"{what}_{how}", np.nan) == pytest.approx(theirs, rel=1e-15, abs=0, nan_ok=True)
 
 

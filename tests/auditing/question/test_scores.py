@@ -183,6 +183,29 @@ def test_the_columns_of_a_model_are_put_in_the_order_of_the_labels() -> None:
         audit(Model(list("wxyz"), np.full((60, 4), 0.25)), people, roles=roles)
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("labels", [["a", "b", "c"], [2, 5, 7], ["no", "yes"], [0, 1]])
+def test_columns_that_are_called_by_labels_are_taken_by_name(frame: Any, labels: list[Any]) -> None:
+    random = np.random.default_rng(0)
+    people = pd.DataFrame({"sex": random.choice(["f", "m"], 60), "y": np.resize(labels, 60)})
+    shares = random.dirichlet(np.ones(len(labels)), 60)
+    asked: dict[str, Any] = {"roles": Roles(sensitive="sex", label="y"), **LIMITS}
+    expected = measured(audit(shares, people, **asked))
+
+    def called(names: list[Any], columns: Any) -> Any:
+        names = names if frame is pd.DataFrame else list(map(str, names))
+        return frame(dict(zip(names, columns, strict=True)))
+
+    turned = called(labels[::-1], shares.T[::-1])
+    for scores in (turned, lambda _: turned, called(labels, shares.T)):
+        assert measured(audit(scores, people, **asked)) == expected
+    for strange in ([*labels[:-1], "other"], [f"p_{label}" for label in labels]):
+        with pytest.raises(ScoreError, match=r"but labels are .*Name each column by its label"):
+            audit(called(strange, shares.T), people, **asked)
+    numbered = pd.DataFrame(shares) if frame is pd.DataFrame else pl.DataFrame(shares)
+    assert measured(audit(numbered, people, **asked)) == expected
+
+
 def test_predicted_amounts_are_measured_in_spreads_of_the_outcome() -> None:
     people = pd.DataFrame({"sex": ["f", "m"] * 20, "pay": np.linspace(10.5, 50.5, 40)})
     predicted = np.where(people["sex"] == "f", 20.0, 30.0)

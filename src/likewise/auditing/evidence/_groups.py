@@ -192,9 +192,10 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Difference and ratio of demographic parity and of equalized odds, as fairlearn defines them: it takes rates of
-        groups that lack a label for 0. Those it finds no number for are left out. Nothing without decisions, without
-        sensitive columns, or where there are more than two labels. Without labels there are no equalized odds.
+        Difference and ratio of demographic parity and of equalized odds, as fairlearn defines them, of approvals and of
+        the favourable label, which need not be the positive one. Rates of groups that lack a label are taken for 0.
+        Those without a number are left out. Nothing without decisions, without sensitive columns, or where there are
+        more than two labels. Without labels there are no equalized odds.
 
     Examples
     --------
@@ -209,13 +210,19 @@ def fairlearn_measures(scores: Scores, table: CodedTable) -> dict[str, float]:
     _refuse_lengths(scores, table)
     if scores.task != "binary" or scores.decisions is None or not len(table) or not table.names["sensitive"]:
         return {}
-    (group, groups), positive = number_combinations(table), positives_of(scores, table)
+    group, groups = number_combinations(table)
     found = [*_spread_of(_shares(scores.decisions, group, len(groups), scores.weights))]
-    if scores.has_labels and scores.predicted is not None:
-        rates = [_shares(scores.predicted, group, len(groups), scores.weights, who) for who in (positive, ~positive)]
+    if scores.has_labels:
+        rates = [_shares(scores.decisions, group, len(groups), scores.weights, who) for who in _by_merit(scores, table)]
         (true, true_ratio), (false, false_ratio) = map(_spread_of, rates)
         found += [max(true, false), min(true_ratio, false_ratio)]
     return {name: value for name, value in zip(FAIRLEARN_MEASURES, found, strict=False) if np.isfinite(value)}
+
+
+def _by_merit(scores: Scores, table: CodedTable) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return who has the favourable label, whom it would be right to approve, and who has the other."""
+    has_favourable = positives_of(scores, table) != scores.favours_low
+    return has_favourable, ~has_favourable
 
 
 def _spread_of(rates: list[float | None]) -> tuple[float, float]:
@@ -243,9 +250,8 @@ def _rate_family(
     if scores.task != "multiclass" and scores.decisions is not None:
         selected = _shares(scores.decisions, group, n_groups, weights)
         n_selected = np.bincount(group, scores.decisions * scores.counting, n_groups).astype(np.int64).tolist()
-    if scores.task == "binary" and scores.has_labels and scores.predicted is not None:
-        is_positive = positives_of(scores, table)
-        right, wrong = (_shares(scores.predicted, group, n_groups, weights, who) for who in (is_positive, ~is_positive))
+    if scores.task == "binary" and scores.has_labels and scores.decisions is not None:
+        right, wrong = (_shares(scores.decisions, group, n_groups, weights, who) for who in _by_merit(scores, table))
     counts = np.bincount(group[scores.counting], minlength=n_groups)
     sizes, totals = _effective_sizes(scores, group, n_groups), absent
     if weights is not None:

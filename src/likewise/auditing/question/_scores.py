@@ -135,7 +135,35 @@ def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) 
         found, origin = _called(given, frame, "The function given as scores"), "The scores of the function"
     else:
         found, origin = given, "The scores"
-    return found, origin
+    return _take_by_name(found, origin, table.classes.tolist(), positive), origin
+
+
+def _listed(values: list[Any]) -> str:
+    return ", ".join(map(repr, values[:LISTED])) + (", ..." if len(values) > LISTED else "")
+
+
+def _class_names(found: Any) -> list[Any] | None:
+    """Return what the columns of a frame of scores are called; None of arrays, and where they are only numbered."""
+    names = list(getattr(found, "column_names", getattr(found, "columns", [])))
+    numbered = [list(range(len(names))), [f"column_{place}" for place in range(len(names))]]
+    return names if len(names) > 1 and names not in numbered else None
+
+
+def _take_by_name(found: Any, origin: str, labels: list[Any], positive: Any) -> Any:
+    """Put columns that are called by labels into the order of these; of others there is no order to trust."""
+    names = _class_names(found)
+    if names is None or (positive is None and len(labels) == 1):  # amounts have no columns by label
+        return found
+    wanted = labels if len(labels) > 1 else [positive]
+    texts = list(map(str, names))
+    if sorted(texts) != sorted(map(str, wanted)) and (len(labels) > 1 or texts.count(str(positive)) != 1):
+        asked = "no label is known to be positive" if isinstance(positive, Unnamed) else f"labels are {_listed(wanted)}"
+        raise ScoreError(
+            f"{origin} have the columns {_listed(names)}, but {asked}. Name each column by its label, or give "
+            "an array in the order of the labels."
+        )
+    columns = np.asarray(found)[:, [texts.index(str(label)) for label in wanted]]
+    return columns if len(wanted) > 1 else columns[:, 0]
 
 
 def read_decisions(found: Any, origin: str, favourable: Any) -> NDArray[np.float64] | None:
@@ -159,15 +187,15 @@ def check_decisions(values: Iterable[Any], origin: str, favourable: Any) -> None
             f"{origin} are words in some rows, and {strange[0]!r} in others. Give a decision for every row."
         )
     known = sorted(set(values))
-    listed = ", ".join(map(repr, known[:LISTED])) + (", ..." if len(known) > LISTED else "")
     if len(known) > 2:
         raise ScoreError(
-            f"{origin} are not numbers but words of {len(known):,} kinds ({listed}). Give numbers, or two decisions."
+            f"{origin} are not numbers but words of {len(known):,} kinds ({_listed(known)}). Give numbers, or two "
+            "decisions."
         )
     if favourable not in known:
         raise ScoreError(
-            f"{origin} are not numbers but words ({listed}). Give one probability per person, or the model itself; of "
-            f"decisions, name the favourable one: {parameter('favourable', known[0])}."
+            f"{origin} are not numbers but words ({_listed(known)}). Give one probability per person, or the model "
+            f"itself; of decisions, name the favourable one: {parameter('favourable', known[0])}."
         )
 
 
@@ -247,7 +275,7 @@ def _model_scores(model: Any, frame: Any, table: CodedTable, positive: Any) -> A
         # a classifier says labels, of whatever type: yes is that it says the positive one
         return predicted if positive not in known else np.asarray(predicted) == positive
     found = _called(model.predict_proba, frame, name)
-    if not known or _count_columns(found) != len(known):
+    if not known or _count_columns(found) != len(known) or _class_names(found) is not None:
         return found
     found = np.asarray(found)
     if len(known) == 2 and positive is not None:
@@ -401,10 +429,9 @@ def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> 
     n_classes = len(table.classes)
     if values.ndim != 2 or values.shape[1] != n_classes:
         shape = "one column" if values.ndim == 1 else f"{values.shape[1]:,} columns"
-        listed = ", ".join(map(repr, table.classes.tolist()[:LISTED])) + (", ..." if n_classes > LISTED else "")
         raise ScoreError(
-            f"There are {n_classes:,} labels ({listed}) and {shape} of scores. Give one column of probabilities a "
-            f"label, in this order; for predicted amounts use {parameter('task', 'regression')}."
+            f"There are {n_classes:,} labels ({_listed(table.classes.tolist())}) and {shape} of scores. Give one "
+            f"column of probabilities a label, in this order; for predicted amounts use {parameter('task', 'regression')}."
         )
     _keep_probabilities(values)
     sums = values.sum(axis=1)
