@@ -431,7 +431,8 @@ def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> 
         shape = "one column" if values.ndim == 1 else f"{values.shape[1]:,} columns"
         raise ScoreError(
             f"There are {n_classes:,} labels ({_listed(table.classes.tolist())}) and {shape} of scores. Give one "
-            f"column of probabilities a label, in this order; for predicted amounts use {parameter('task', 'regression')}."
+            "column of probabilities a label, in this order; for predicted amounts use "
+            f"{parameter('task', 'regression')}."
         )
     _keep_probabilities(values)
     sums = values.sum(axis=1)
