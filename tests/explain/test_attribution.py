@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from itertools import combinations, permutations
 from typing import Any
 
@@ -10,11 +11,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from tests.sizes import sized
 
 from likewise import Audit, Comparability, Roles, attribute_gaps, audit, load_dataset, name_people
+from likewise.cli.commands._audit_screen import show_audit
 from likewise.exceptions import LikewiseError
 from likewise.record import AuditRecord
 from likewise.report import to_html, to_markdown
@@ -192,6 +195,26 @@ def test_hostile_names_and_values_stay_words_in_every_form() -> None:
     assert bad in {one.column for one in record.attribution.columns}
     assert "<img" not in to_html(record)
     assert "<img" not in to_markdown(record)
+
+
+def test_a_sensitive_column_is_shown_however_small_its_part() -> None:
+    random = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(12)]
+    frame = pd.DataFrame({name: random.choice(["x", "y"], 60) for name in [*names, "group"]})
+
+    def score(some: pd.DataFrame) -> Any:
+        return 0.2 + sum((some[name] == "x") / 50 for name in names) + 1e-6 * (some["group"] == "x")
+
+    found = audit(score, frame, roles=Roles(sensitive="group", discrete=names), rule=Comparability(3), n_resamples=0)
+    record = attribute_gaps(found, score).audit.record
+    assert record.attribution is not None
+    assert record.attribution.columns[-1].column == "group"
+    printed = StringIO()
+    screen = Console(width=100, file=printed)
+    screen.print(show_audit(record, 100))
+    told = printed.getvalue().partition("Part of the mean gap")[2].partition("Worst pairs")[0]
+    assert "\ngroup " in told
+    assert told.count("\nc") == 8
 
 
 class Together:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from likewise._format import PLAIN, count_of, line_up, list_lines, show_found
 from likewise._json import plain
-from likewise.record._measures import CONCLUDED, Change, Conclusion, Measure, advise_measure, conclude_change
+from likewise.record._measures import CONCLUDED, FEW_PAIRS, Change, Conclusion, Measure, advise_measure, conclude_change
 from likewise.record._verdict import Note
 
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
@@ -79,8 +79,7 @@ class Comparison:
         pairs, people = self.changes.get("gap_mean"), self.changes.get("score_spread")
         if pairs is None or people is None:
             return []
-        fewest = min(pairs.before.n, pairs.after.n)  # two samples of the pairs may differ in size
-        return [f"{count_of(fewest, 'pair')} of {count_of(people.after.n, 'person', 'people')}"]
+        return [f"{count_of(pairs.n_least, 'pair')} of {count_of(people.after.n, 'person', 'people')}"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, ready for JSON and for a report.
@@ -146,7 +145,7 @@ class AuditSeries:
     changes : mapping of str to Change
         From the first audit to the last, by the name of the measure.
     is_comparable : bool
-        Whether the two have the same task, labels, favourable outcome, rule and scale.
+        Whether all have the same task, labels, favourable outcome, sensitive and other columns, rule and scale.
     new_pairs, resolved_pairs : tuple, or None
         Pairs that are among the worst of the last audit only, and of the first only, by row identifier; None where
         people cannot be told by one.
@@ -181,14 +180,15 @@ class AuditSeries:
 
     @property
     def conclusions(self) -> tuple[Conclusion, ...]:
-        """What the main changes come to; each prints as a sentence."""
-        return conclude_changes(self.changes)
+        """What the main changes come to; each prints as a sentence. Nothing where the audits cannot be compared."""
+        return conclude_changes(self.changes) if self.is_comparable else ()
 
     @property
     def outcome(self) -> Literal["worse", "no worse", "inconclusive"]:
         """Whether a main measure is worse beyond its interval; inconclusive where the mean gap cannot be compared."""
         gap = self.changes.get("gap_mean")
-        if not self.is_comparable or gap is None or gap.difference.low is None or gap.difference.high is None:
+        ends = None if gap is None else (gap.difference.low, gap.difference.high)
+        if not self.is_comparable or gap is None or gap.n_least < FEW_PAIRS or ends is None or None in ends:
             return "inconclusive"
         return "worse" if any(one.outcome == "worse" for one in self.conclusions) else "no worse"
 

@@ -93,6 +93,8 @@ MEANT: Final = {  # the side on which a limit means something; the rest, such as
     },
 }
 
+FEW_PAIRS: Final = 30  # fewer say nothing
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -151,6 +153,11 @@ class Change:
     after: Measure
     difference: Measure
 
+    @property
+    def n_least(self) -> int:
+        """The number of pairs or people behind the smaller of the two."""
+        return min(self.before.n, self.after.n)
+
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
@@ -195,6 +202,9 @@ def conclude_change(name: str, change: Change) -> Conclusion | None:
         unit = "" if name in PLAIN or value else POINTS
         return Conclusion("unclear", f"{moved if value else f'{phrase} is the same'} ({interval}{unit}).")
     interval = _show_ends(name, *sorted((abs(found.low), abs(found.high))))
+    if counted_in(name) == "pairs" and change.n_least < FEW_PAIRS:
+        few = f"only {change.n_least:,} pairs, too few to conclude anything"
+        return Conclusion("unclear", f"{moved} ({interval}), of {few}.")
     is_better = (value > 0) == (sense_of(name) == "min")
     return Conclusion("better" if is_better else "worse", f"{moved} ({interval}).")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from likewise._format import count_of, show_interval
@@ -95,7 +96,7 @@ def attribution_chart(record: AuditRecord) -> DotPlot | None:
     if found is None or not found.columns:
         return None
     points = record.in_points
-    dots = tuple(_dot(one, points) for one in found.columns[:MAX_COLUMNS])
+    dots = tuple(_dot(one, points) for one in _choose(found.columns, MAX_COLUMNS))
     ends = min(0.0, *(one.value for one in dots)), max(0.0, *(one.value for one in dots))
     left_out = f" The chart shows {len(dots)} of {len(found.columns)}." if len(dots) < len(found.columns) else ""
     return DotPlot(
@@ -126,7 +127,12 @@ def _part(one: ColumnPart, points: bool) -> Number:
     return Number(signed_gap(one.mean_part, points=points), one.mean_part, show_interval("part", *ends, points=points))
 
 
-def column_table(record: AuditRecord) -> Table | None:
+def _choose(columns: Sequence[ColumnPart], most: int) -> list[ColumnPart]:
+    """Keep the largest parts, and those of sensitive columns, however small."""
+    return [one for place, one in enumerate(columns) if place < most or one.role == "sensitive"]
+
+
+def column_table(record: AuditRecord, most: int = MAX_ROWS) -> Table | None:
     """The part of each column; None where gaps were not split."""
     found, points = record.attribution, record.in_points
     if found is None:
@@ -139,10 +145,10 @@ def column_table(record: AuditRecord) -> Table | None:
             Number(gap(one.mean_size, points=points), one.mean_size),
             count(one.n_pairs),
         )
-        for one in found.columns[:MAX_ROWS]
+        for one in _choose(found.columns, most)
     )
     head = ("Column", "Role", "Part of the mean gap", "Mean size of its parts", "Pairs that differ in it")
-    more = count_left_out(len(found.columns), MAX_ROWS, "columns")
+    more = count_left_out(len(found.columns), len(rows), "columns")
     return Table(caption="Parts by column", head=head, rows=rows, n_text=2, more=more, is_sortable=True)
 
 

@@ -45,8 +45,9 @@ ABOUT_COLUMN_DIRECTIONS: Final = (
 FLIPS: Final = "; “Only From approved” and “Only To approved” those with different decisions, by whom they favour"
 ABOUT_MATRIX: Final = (
     "Rows and columns are the sensitive values of the two people of a pair. Each cell is the signed mean gap: {side}. "
-    "Every transition appears twice, with opposite signs. Bold: statistically significant (Holm-adjusted p below 0.05)."
+    "Every transition appears twice, with opposite signs."
 )
+ABOUT_BOLD: Final = " Bold: statistically significant (Holm-adjusted p below 0.05)."
 MAX_COLUMNS: Final = 24
 MAX_RELEVANT: Final = 60  # columns that differ or are sensitive
 EQUAL: Final = "must be equal"
@@ -116,9 +117,10 @@ def about_directions(record: AuditRecord) -> str:
 def about_matrix(record: AuditRecord) -> str:
     """Explain the matrix of directions."""
     row, column = "score of the row's group", "score of the column's group"
+    side = f"{column} minus {row}"
     if record.favours_low:
-        return ABOUT_MATRIX.format(side=f"{row} minus {column}, so that negative is worse for the column's group")
-    return ABOUT_MATRIX.format(side=f"{column} minus {row}")
+        side = f"{row} minus {column}, so that negative is worse for the column's group"
+    return ABOUT_MATRIX.format(side=side) + ABOUT_BOLD * any(map(is_significant, record.directions))
 
 
 def direction_table(record: AuditRecord) -> Table | None:

@@ -365,11 +365,12 @@ def _certificates(record: AuditRecord) -> Section | None:
 
 
 def _changes(record: AuditRecord, before: AuditRecord, comparison: Comparison) -> Section:
+    table = measures.change_table(comparison, points=record.in_points)
     return {
-        "about": measures.ABOUT_CHANGES,
+        "about": measures.about_changes(table),
         "conclusions": [str(one) for one in comparison.conclusions],
         "origins": summary.origin_table(before, record),
-        "table": measures.change_table(comparison, points=record.in_points),
+        "table": table,
         "notes": [clean(str(note)) for note in comparison.notes],
         "chart": _draw(charts.change_chart(comparison, points=record.in_points)),
     }

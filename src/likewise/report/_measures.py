@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from likewise._format import POINTS, count_of, show_limit, show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import Comparison, LabelMeasures, Measure, slice_of
+from likewise.record._internal import FEW_PAIRS, Comparison, LabelMeasures, Measure, counted_in, slice_of
 from likewise.report._text import UNKNOWN, Cell, Number, Table, count, measured, percent, show, show_score
 
 MAX_LABELS: Final = 12
@@ -103,9 +103,10 @@ ABOUT_PERFORMANCE: Final = "Small gaps mean little where performance is poor or 
 ABOUT_SPREAD: Final = (
     "Without labels, model performance is not known. Small gaps mean little where the scores hardly vary."
 )
+ABOUT_BOLD: Final = " Bold: the interval excludes zero."
 ABOUT_CHANGES: Final = (
     "The difference is after minus before. Where it has an interval, that is the interval of the paired difference, "
-    "which is much narrower than the two separate intervals. Bold: the interval excludes zero."
+    "which is much narrower than the two separate intervals."
 )
 
 
@@ -255,19 +256,26 @@ def change_table(comparison: Comparison, *, points: bool) -> Table:
         change = comparison.changes.get(name)
         if change is not None and (change.before.value is not None or change.after.value is not None):
             sides = (measured({name: one}, name, points=points) for one in (change.before, change.after))
-            rows.append((title_of(name), *sides, _difference(name, change.difference, points)))
+            is_told = counted_in(name) == "people" or change.n_least >= FEW_PAIRS
+            rows.append((title_of(name), *sides, _difference(name, change.difference, points, is_told)))
     head = ("Measure", "Before", "After", "Difference")
     return Table(caption="Measures before and after", head=head, rows=tuple(rows))
 
 
-def _difference(name: str, found: Measure, points: bool) -> Number:
+def about_changes(table: Table) -> str:
+    """Explain the table of what changed; what bold means only where something is."""
+    cells = [cell for row in table.rows for cell in row]
+    return ABOUT_CHANGES + ABOUT_BOLD * any(isinstance(one, Number) and one.is_bold for one in cells)
+
+
+def _difference(name: str, found: Measure, points: bool, is_told: bool) -> Number:
     if found.value is None:
         return UNKNOWN
     low, high = found.low, found.high
     if low is None or high is None:
         return Number(_signed(name, found.value, points))
     interval = " to ".join(_signed(name, end, points).removesuffix(POINTS) for end in (low, high))
-    return Number(_signed(name, found.value, points), interval=interval, is_bold=low > 0 or high < 0)
+    return Number(_signed(name, found.value, points), interval=interval, is_bold=is_told and (low > 0 or high < 0))
 
 
 def _signed(name: str, value: float, points: bool) -> str:

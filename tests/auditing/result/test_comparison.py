@@ -11,6 +11,7 @@ from likewise import Audit, Comparability, audit, compare_audits, load_dataset
 from likewise.auditing import Change, Comparison, Measure
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import ScoreError
+from likewise.report import to_html
 
 
 @pytest.fixture(scope="module")
@@ -143,16 +144,28 @@ def test_a_comparison_states_its_conclusions(found: Audit, fairer: Audit) -> Non
     ],
 )
 def test_a_conclusion_goes_by_the_interval(name: str, difference: Measure, said: str) -> None:
-    comparison = Comparison({name: Change(Measure(0.5), Measure(0.5), difference)}, ())
-    assert str(comparison.conclusions[0]).startswith(said)
+    for n in (30, 29):
+        comparison = Comparison({name: Change(Measure(0.5, n=99), Measure(0.5, n=n), difference)}, ())
+        told = str(comparison.conclusions[0])
+        if n == 30 or name == "roc_auc" or difference.low is None:
+            assert told.startswith(said)
+        else:
+            assert told.startswith("No clear change")
 
 
 def test_too_few_pairs_are_told_of_in_a_comparison(planted: PlantedDataset, how: dict[str, Any]) -> None:
     few = {**how, "X": planted.test.X[:60], "y": planted.test.y[:60]}
     one, other = (audit(planted.scores(few["X"], gap=gap), **few) for gap in (0.1, 0.02))
-    told = compare_audits(one, other).notes
-    assert [note for note in one.notes if note.kind == "few_pairs"] == list(told)
-    assert len(told) == 2
+    found = compare_audits(one, other)
+    assert [note for note in one.notes if note.kind == "few_pairs"] == list(found.notes)
+    assert len(found.notes) == 2
+    page = to_html(other.record, before=one.record, comparison=found)
+    for text in (page, str(found)):
+        assert "too few to conclude anything" in text
+        assert "Better: the mean gap" not in text
+        assert "Worse: the mean gap" not in text
+    table = page.partition("Measures before and after")[2].partition("</table>")[0]
+    assert ("<strong>" in table) == ("Bold: the interval excludes zero" in page)
 
 
 def test_other_thresholds_are_told_unless_both_approve_the_same_share(

@@ -51,13 +51,53 @@ def test_the_last_is_compared_with_the_first(values: tuple[float, ...], outcome:
     assert series.to_dict()["outcome"] == outcome
 
 
+ROLES = make_record()["roles"]
+
+
 @pytest.mark.parametrize(
-    "others", [{"rule": {"max_discrete_changes": 7}}, {"task": "regression"}, {"favours_low": True}, {"scale": 3.0}]
+    ("others", "named"),
+    [
+        ({"rule": {"max_discrete_changes": 7}}, "rule"),
+        ({"task": "regression"}, "task"),
+        ({"favours_low": True}, "favourable outcome"),
+        ({"scale": 3.0}, "scale"),
+        ({"roles": ROLES | {"sensitive": ["race"]}}, "sensitive columns"),
+        ({"roles": ROLES | {"discrete": [*ROLES["discrete"], "town"]}}, "compared columns"),
+        ({"roles": ROLES | {"label": "rehired"}}, "label column"),
+        ({"settings": make_record()["settings"] | {"reference": {"sex": ["m"]}}}, "reference"),
+    ],
 )
-def test_audits_that_differ_in_what_they_ask_are_inconclusive(others: dict[str, Any]) -> None:
-    series = compare_series([record_with(0.1), record_with(0.5, **others)])
+def test_audits_that_differ_in_what_they_ask_are_inconclusive(others: dict[str, Any], named: str) -> None:
+    for values in ((0.1, 0.5), (0.5, 0.1)):
+        first, last = record_with(values[0]), record_with(values[1], **others)
+        for records in ([first, last], [first, last, first]):
+            series = compare_series(records)
+            assert (series.outcome, series.exit_code, series.conclusions) == ("inconclusive", 3, ())
+            assert any(f"differ in their {named}:" in note.text for note in series.notes)
+            assert "Better" not in series_to_html(series)
+
+
+def test_the_newest_is_not_taken_for_the_oldest() -> None:
+    days = [f"2026-0{month}-01T00:00:00Z" for month in (1, 2, 3)]
+    records = [record_with(0.1, made_at=day) for day in days]
+    assert compare_series(records).points[0].made_at == days[0]
+    with pytest.raises(
+        ScoreError, match=r"not oldest first: 3 was made at 2026-03-01T00:00:00Z.* Give them as 1, 2, 3"
+    ):
+        compare_series(records[::-1], ["3", "2", "1"])
+    assert compare_series(records[::-1], as_given=True).points[0].made_at == days[2]
+
+
+@pytest.mark.parametrize("n", [0, 12, 29])
+def test_too_few_pairs_conclude_nothing(n: int) -> None:
+    first, last = record_with(0.1), record_with(0.5)
+    for one in (first, last):
+        one["measures"]["gap_mean"]["n"] = n
+    series = compare_series([first, last])
     assert (series.outcome, series.exit_code) == ("inconclusive", 3)
-    assert any(note.kind == "unlike" for note in series.notes)
+    told = next(str(one) for one in series.conclusions if "the mean gap rose" in str(one))
+    assert told.startswith("No clear change: ")
+    assert "too few" in told
 
 
 def test_without_intervals_nothing_is_concluded() -> None:

@@ -168,7 +168,20 @@ def test_several_records_are_compared_over_time(run: Run, folder: Path, scored_c
     assert (worse.code, worse.stdout) == (1, "")
     assert ": worse.\nWorse: the mean gap rose by " in worse.stderr
     assert "Audits over time" in (later / "trend.html").read_text("utf-8")
-    assert run("report", last, first, "--quiet").code == 0
+    dated = {**read(first), "made_at": "2026-01-01T00:00:00Z"}
+    first.write_text(json.dumps(dated), "utf-8")
+    turned = run("report", last, first, "--quiet")
+    assert turned.code == 2
+    assert "not oldest first" in turned.stderr
+    assert "--as-given" in turned.stderr
+    assert run("report", last, first, "--quiet", "--as-given").code == 0
+    by_sex = (*SCORED[:3], "sex", *SCORED[4:])
+    other = folder.with_name("by_sex")
+    assert run("audit", scored_csv, *by_sex, "--scores", "p", "--row-id", "name", "--out", other).code == 0
+    refused = run("report", first, other / "audit.json")
+    assert refused.code == 3
+    assert "The two audits differ in their sensitive columns" in refused.stderr
+    assert "Better" not in refused.stderr
     assert run("report", first, first, last, "--out", folder / "page.html", "--quiet").code == 1
 
 

@@ -91,14 +91,9 @@ def compare_audits(before: AuditParts, after: AuditParts) -> Comparison:
     old, new = before.record, after.record
     if (old.data.table_checksum, old.data.n_rows) != (new.data.table_checksum, new.data.n_rows):
         raise ScoreError("The two audits are of different people or labels. Audit both models on the same table.")
-    for name in ("rule", "task", "positive", "labels", "favours_low", "scale"):
-        if getattr(old, name) != getattr(new, name):
-            what = "favourable outcome" if name == "favours_low" else name
-            raise ScoreError(f"The two audits differ in their {what}. Give both the same.")
-    if old.weights_checksum != new.weights_checksum:
-        raise ScoreError("The two audits differ in their sample weights. Give both the same.")
-    if old.settings.gap_limit != new.settings.gap_limit:
-        raise ScoreError("The two audits differ in their gap limit. Give both the same.")
+    for name in list_differences(old, new):
+        if name != "threshold":
+            raise ScoreError(f"The two audits differ in their {name}. Give both the same.")
     shared = [name for name in new.measures if name in old.measures]
     changes = {name: change_between(old.measures[name], new.measures[name]) for name in shared}
     for name, difference in (_paired_differences(before, after) | people_differences(before, after)).items():
@@ -304,12 +299,25 @@ def note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
             "The two audits are of different people or labels: what changed may be the people, and not how they are "
             "scored.",
         )
+    for name, meaning in list_differences(old, new).items():
+        yield Note("unlike", f"The two audits differ in their {name}: {meaning}.")
+
+
+def list_differences(old: AuditRecord, new: AuditRecord) -> dict[str, str]:
+    """List what two audits should have in common and do not, and what that means; the people may be others."""
     are_same_people = old.data.table_checksum == new.data.table_checksum
     are_alike = old.is_weighted == new.is_weighted and (
         not are_same_people or old.weights_checksum == new.weights_checksum  # of other people, weights are others
     )
-    shared = {  # what both should have in common, and what it means if they do not
+    shared = {
         "task": (old.task == new.task, "their numbers are about different things"),
+        "sensitive columns": (sorted(old.sensitive) == sorted(new.sensitive), "they compare different groups"),
+        "compared columns": (_compared(old) == _compared(new), "they are about different pairs"),
+        "label column": (old.roles.get("label") == new.roles.get("label"), "they are about different outcomes"),
+        "reference": (
+            old.settings.reference == new.settings.reference,
+            "signed gaps and impact ratios are measured from other groups",
+        ),
         "positive label": (old.positive == new.positive, "positive and negative mean different people"),
         "favourable outcome": (old.favours_low == new.favours_low, "signed gaps and approvals have opposite meanings"),
         "labels": (old.has_labels == new.has_labels, "the pairs of one share an outcome, those of the other need not"),
@@ -322,6 +330,9 @@ def note_unlike(old: AuditRecord, new: AuditRecord) -> Iterator[Note]:
         "sample weights": (are_alike, "people count differently"),
         "threshold": (old.threshold == new.threshold, "decisions may differ although scores do not"),
     }
-    for name, (is_shared, meaning) in shared.items():
-        if not is_shared:
-            yield Note("unlike", f"The two audits differ in their {name}: {meaning}.")
+    return {name: meaning for name, (is_shared, meaning) in shared.items() if not is_shared}
+
+
+def _compared(record: AuditRecord) -> dict[str, list[str]]:
+    kinds = ("discrete", "ordinal", "matched", "continuous")
+    return {kind: sorted(map(str, record.roles.get(kind) or ())) for kind in kinds}

@@ -19,9 +19,8 @@ from likewise.auditing.people._bounds import FEWEST_CARRYING, FEWEST_OF_LABEL, O
 from likewise.auditing.question._question import Question
 from likewise.auditing.question._weights import mean_of, spread_between
 from likewise.comparable import explain_few_pairs, explain_wide_limits
-from likewise.record._internal import Measure, Note, NoteKind, WeightsRecord
+from likewise.record._internal import FEW_PAIRS, Measure, Note, NoteKind, WeightsRecord
 
-FEW_PAIRS: Final = 30
 FEWEST_EXPLAINED: Final = 200  # people: fewer have few pairs by any rule
 SQUEEZED_BELOW: Final = 0.9  # of the standard deviation before
 MUCH_OF_ONE: Final = 0.2  # share of pairs with one and the same person

@@ -6,10 +6,18 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from likewise._checks import parameter
 from likewise.auditing.inference._intervals import subtract
-from likewise.auditing.result._comparison import SQUEEZE_NEEDS, Record, change_between, note_unlike, read_record
+from likewise.auditing.result._comparison import (
+    SQUEEZE_NEEDS,
+    Record,
+    change_between,
+    list_differences,
+    note_unlike,
+    read_record,
+)
 from likewise.auditing.result._notes import note_squeeze
-from likewise.exceptions import ParameterError
+from likewise.exceptions import ParameterError, ScoreError
 from likewise.record import AuditRecord
 from likewise.record._internal import (
     AuditSeries,
@@ -21,10 +29,12 @@ from likewise.record._internal import (
     SeriesPoint,
 )
 
-ALIKE: Final = ("task", "positive", "favours_low", "has_labels", "rule", "scale", "is_weighted")
+MAY_DIFFER: Final = {"gap limit", "threshold"}  # no main measure of pairs but decisions depends on them
 
 
-def compare_series(records: Sequence[Record], names: Sequence[str] | None = None) -> AuditSeries:
+def compare_series(
+    records: Sequence[Record], names: Sequence[str] | None = None, *, as_given: bool = False
+) -> AuditSeries:
     """Compare audits of several periods or models by their records, from the first to the last.
 
     Records hold no pairs, so the interval of a difference comes from the intervals of both audits, as of independent
@@ -37,6 +47,9 @@ def compare_series(records: Sequence[Record], names: Sequence[str] | None = None
         Two or more, in the order of time: ``Audit.record``, or what an audit.json holds.
     names : sequence of str, optional
         What to call them; by default their numbers, from 1.
+    as_given : bool
+        Whether to keep the order given where the dates of the records say another, as of models audited in any order;
+        it is refused by default.
 
     Returns
     -------
@@ -58,17 +71,31 @@ def compare_series(records: Sequence[Record], names: Sequence[str] | None = None
     if len(names) != len(records):
         raise ParameterError(f"has {len(names)} for {len(records)} records; give one each.", "names")
     found = [read_record(record, name) for record, name in zip(records, names, strict=True)]
+    if not as_given:
+        _refuse_order(found, names)
     first, last = found[0], found[-1]
     shared = [name for name in last.measures if name in first.measures]
     new, resolved = _differing_pairs(first, last)
     return AuditSeries(
         points=tuple(map(_point, found, names)),
         changes={name: _change(first.measures[name], last.measures[name]) for name in shared},
-        is_comparable=all(getattr(first, name) == getattr(last, name) for name in ALIKE),
+        is_comparable=all(list_differences(first, one).keys() <= MAY_DIFFER for one in found),
         new_pairs=new,
         resolved_pairs=resolved,
         notes=tuple(_write_notes(found, names)),
     )
+
+
+def _refuse_order(records: Sequence[AuditRecord], names: Sequence[str]) -> None:
+    """Refuse dated records of which a later one was made before the one ahead of it."""
+    dated = [(one.made_at, name) for one, name in zip(records, names, strict=True) if one.made_at is not None]
+    for (day, name), (next_day, next_name) in pairwise(dated):
+        if next_day < day:
+            oldest_first = ", ".join(name for _, name in sorted(dated, key=lambda one: one[0]))
+            raise ScoreError(
+                f"The records are not oldest first: {name} was made at {day}, and {next_name} at {next_day}. Give "
+                f"them as {oldest_first}; or, where the order is not that of time, {parameter('as_given')}."
+            )
 
 
 def _point(record: AuditRecord, name: str) -> SeriesPoint:

@@ -232,12 +232,14 @@ def _column_directions(record: AuditRecord) -> Table:
 
 
 def _attribution(record: AuditRecord) -> Iterator[RenderableType]:
-    """Show the largest parts of the mean gap by column."""
-    columns = column_table(record)
-    if columns is not None:
+    """Show the largest parts of the mean gap by column, and those of sensitive ones."""
+    columns = column_table(record, N_COLUMNS)
+    if columns is not None and record.attribution is not None:
         table = plain_table("Part of the mean gap by column", "", "pairs that differ")
-        for column, _, part, _, n_pairs in columns.rows[:N_COLUMNS]:
+        for column, _, part, _, n_pairs in columns.rows:
             table.add_row(shown(str(column)), str(part), str(n_pairs))
+        for unseen in sorted({*record.sensitive}.difference(record.attribution.seen)):
+            table.add_row(shown(unseen), NOTHING, "the model does not see it")
         yield table
 
 

@@ -41,7 +41,8 @@ the first to the last, new and resolved worst pairs, and coverage.
 
 The exit code is 0 when the page is written, and 2 on invalid arguments or an unreadable record. With several records \
 it is 1 when a main measure of the last is worse than of the first beyond the interval of the difference, and 3 when \
-that is inconclusive: other rules, tasks or units, or no intervals.
+that is inconclusive: other columns, rules, tasks or units (which are named), too few pairs, or no intervals. Records \
+whose dates are not oldest first are refused, unless --as-given says that the order is another, as of two models.
 """
 FORMS: Final[Mapping[str, Literal["html", "markdown"]]] = {".html": "html", ".htm": "html", ".md": "markdown"}
 
@@ -52,6 +53,9 @@ class ReportOptions:
 
     record: list[Path] = argument("RECORD", "The audit.json to show; or several, oldest first, to compare over time.")
     page: str | None = option(None, OUTPUT, "NAME", "A page for a certain reader: bias-audit or model-risk.")
+    as_given: bool = option(
+        False, OUTPUT, "", "Of several records, keep the order given, although their dates say another."
+    )
     out: Path | None = option(
         *(None, OUTPUT, "FILE"),
         "HTML file to write; by default report.html (of several records, trend.html; with --page, its name) beside the "
@@ -89,11 +93,12 @@ def _report_series(records: list[AuditRecord], out: Path, options: ReportOptions
     from likewise.auditing import compare_series
     from likewise.report import series_to_html
 
-    series = compare_series(records, _name_records(options.record))
+    series = compare_series(records, _name_records(options.record), as_given=options.as_given)
     write_text(out, series_to_html(series))
     if not options.quiet:
         found = f"From '{options.record[0]}' to '{options.record[-1]}': {series.outcome}."
-        for line in (found, *map(str, series.conclusions), f"The report is {out}."):
+        unlike = [note.text for note in series.notes if not series.is_comparable and note.kind == "unlike"]
+        for line in (found, *unlike, *map(str, series.conclusions), f"The report is {out}."):
             typer.echo(one_line(line), err=True)
     return series.exit_code
 
