@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import likewise
 from golden._values import Page, digest
 from golden.cases._calls import case, planted, public, settled
@@ -27,7 +29,9 @@ def table(name: str) -> Any:
 
 def listed(pairs: Any) -> Found:
     told = {"left": pairs.left, "right": pairs.right, "n_total": pairs.n_total, "error": pairs.n_total_error}
-    return told | {"text": Page(repr(pairs)), "label": pairs.label, "n_differing": pairs.n_sensitive_differing}
+    sensitive = pairs.left_table.sensitive[pairs.left], pairs.right_table.sensitive[pairs.right]
+    n_differing = np.count_nonzero(sensitive[0] != sensitive[1], axis=1).astype(np.int32)
+    return told | {"text": Page(repr(pairs)), "label": pairs.label, "n_differing": n_differing}
 
 
 def register(name: str) -> None:

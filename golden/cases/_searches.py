@@ -31,7 +31,7 @@ def searched(search: Any, data: Any = None) -> Found:
         "points": [one.to_dict() for one in search.frontier_],
         "chosen": {name: str(one) for name, one in search.best_params_.items()},
         "log": log,
-        "replay": {"agrees": again.agrees, "n_models": again.n_models, "n_numbers": again.n_numbers},
+        "replay": {"agrees": not again.differences, "n_models": again.n_models, "n_numbers": again.n_numbers},
         "best": scored(search.best_estimator_, data),
     }
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._compiling import compiled
-from likewise._ranking import FEW
 
 Integers = NDArray[np.integer[Any]]
 Places = NDArray[np.int32]
@@ -69,30 +68,12 @@ def _number(
     Numbers are how far a code is above the least; ``before`` are numbers of each row that come first.
     """
     occurs, places = np.zeros(n_before * span, np.bool_), np.empty(len(codes), np.int32)
-    if len(codes) > FEW:
-        _write_numbers(codes, least, before, span, occurs, places)
-    else:
-        np.subtract(codes, least, out=places, dtype=np.int64, casting="unsafe")
-        places += span * before if len(before) else 0
-        occurs[places] = True
+    np.subtract(codes, least, out=places, dtype=np.int64, casting="unsafe")
+    places += span * before if len(before) else 0
+    occurs[places] = True
     if not occurs.all():
-        place_of = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-        if len(codes) > FEW:
-            look_up(place_of, places, places)
-        else:
-            places = place_of[places]
+        places = (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[places]
     return np.flatnonzero(occurs), places
-
-
-@compiled
-def _write_numbers(codes: Any, least: Any, before: Any, span: Any, occurs: Any, numbers: Any) -> None:
-    """Number rows by their code and what they were numbered by before, and mark which numbers occur."""
-    for row in range(len(codes)):
-        number = np.int64(codes[row]) - np.int64(least)
-        if len(before):
-            number += before[row] * span
-        occurs[number] = True
-        numbers[row] = number
 
 
 @compiled

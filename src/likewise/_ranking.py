@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-FEW: Final = 100_000  # numbers that NumPy is done with before a kernel is read from the disk
 HALF: Final = np.uint64(32)
 
 

@@ -161,7 +161,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PlantedDatas
 def test_a_replay_finds_the_same_numbers(logged: Logged) -> None:
     path, data, model = logged
     found = replay_search(path, data.train.X, data.train.y, estimator=model)
-    assert found.agrees, str(found)
+    assert not found.differences, str(found)
     assert found.n_models == len(LoggedSearch.read(path).models)
     assert "and so does the choice" in str(found)
 
@@ -172,7 +172,7 @@ def test_other_data_is_named(logged: Logged) -> None:
     X.loc[X.index[3], "age"] += 1
     for rows, labels in ((X, data.train.y), (data.train.X, 1 - data.train.y)):
         found = replay_search(path, rows, labels, estimator=model)
-        assert not found.agrees
+        assert found.differences
         assert str(found).startswith("The data is not what was searched: SHA-256 on record")
         assert "\n" not in str(found)
 
@@ -210,7 +210,7 @@ def test_a_log_without_a_choice_replays_what_it_has(logged: Logged, tmp_path: Pa
     short = tmp_path / "short.jsonl"
     short.write_text("".join(path.read_text().splitlines(keepends=True)[:3]))
     found = replay_search(short, data.train.X, data.train.y, estimator=model)
-    assert found.agrees
+    assert not found.differences
     assert found.n_models == 2
     assert "interrupted: the log has no choice" in str(found)
 
@@ -237,12 +237,12 @@ def test_the_grid_is_passed_in_where_it_holds_objects(planted: PlantedDataset, r
     FrontierSearch(model, grid, log=path, **how).fit(planted.train.X, planted.train.y)
     with pytest.raises(SearchLogError, match="an object, which is not built from a log"):
         replay_search(path, planted.train.X, planted.train.y, estimator=model)
-    assert replay_search(path, planted.train.X, planted.train.y, estimator=model, grid=grid).agrees
+    assert not replay_search(path, planted.train.X, planted.train.y, estimator=model, grid=grid).differences
 
 
 def test_another_model_does_not_replay(logged: Logged) -> None:
     path, data, model = logged
     other = clone(model).set_params(estimator__logisticregression__C=0.01)
     found = replay_search(path, data.train.X, data.train.y, estimator=other)
-    assert not found.agrees
+    assert found.differences
     assert found.differences[0].where.startswith("model 0 (base): ")

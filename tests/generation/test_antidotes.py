@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,21 +89,6 @@ def test_rows_they_were_not_made_of_are_refused(antidotes: Antidotes, people: pa
         antidotes.append_to(people.drop_columns("hired"))
     with pytest.raises(SchemaError, match="Use two frames of one kind"):
         antidotes.append_to(people.to_pandas())
-
-
-def test_a_parquet_file_keeps_the_link_to_the_source(antidotes: Antidotes, tmp_path: Path) -> None:
-    antidotes.to_parquet(tmp_path / "a.parquet")
-    written = pyarrow.parquet.read_table(tmp_path / "a.parquet")
-    assert written.column("source_row").to_pylist() == antidotes.source.tolist()
-    assert written.column("antidote_round").to_pylist() == antidotes.round.tolist()
-    assert written.select(antidotes.frame.column_names).to_pylist() == antidotes.frame.to_pylist()
-    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
-
-
-def test_what_parquet_cannot_hold_is_said(people: pa.Table, make: Make, tmp_path: Path) -> None:
-    X = people.to_pandas().assign(note=[object() for _ in range(len(people))])
-    with pytest.raises(SchemaError, match=r"'a\.parquet' cannot hold these columns.*column note"):
-        make("UniformGenerator").fit(X).generate(X).to_parquet(tmp_path / "a.parquet")
 
 
 def test_antidotes_of_one_person_stand_together_in_the_order_they_were_made(

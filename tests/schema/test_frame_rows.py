@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pytest
 
 from likewise import CodedTable, Roles
 from likewise.exceptions import SchemaError
-from likewise.schema._internal import BinValues, open_frame, overwrite_columns, stack_frames, write_parquet
+from likewise.schema._internal import BinValues, open_frame, overwrite_columns, stack_frames
 
 KINDS: dict[str, Callable[[pa.Table], Any]] = {
     "pandas": lambda table: table.to_pandas(),
@@ -121,22 +120,6 @@ def test_numbers_of_groups_are_those_that_occurred() -> None:
     assert set(ages[0::4]) == {20, 30}
     assert set(ages[1::4]) == {60}
     assert set(ages[2::4]) == set(ages[3::4]) == {None}  # of 90 or more there was nobody, and missing is missing
-
-
-def test_columns_beside_do_not_displace_the_users(people: Any, tmp_path: Path) -> None:
-    write_parquet(people, tmp_path / "a.parquet", {"id": np.arange(3), "source": np.array([1, 2, 3])})
-    written = pyarrow.parquet.read_table(tmp_path / "a.parquet")
-    assert written.column_names == [*PEOPLE.column_names, "id_", "source"]
-    assert written.column("id").to_pylist() == [7, 8, 9]
-
-
-def test_a_file_that_cannot_be_written_leaves_the_old_one(people: Any, tmp_path: Path) -> None:
-    write_parquet(people, tmp_path / "a.parquet", {})
-    before = (tmp_path / "a.parquet").read_bytes()
-    with pytest.raises((ValueError, TypeError, pa.ArrowException)):
-        write_parquet(people, tmp_path / "a.parquet", {"odd": np.arange(2)})
-    assert (tmp_path / "a.parquet").read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
 @pytest.mark.parametrize(

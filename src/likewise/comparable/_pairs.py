@@ -68,13 +68,6 @@ class ComparablePairs:
         """The label that both rows of each pair have."""
         return self.left_table.classes[self.left_table.labels[self.left]]
 
-    @property
-    def n_sensitive_differing(self) -> NDArray[np.int32]:
-        """In how many sensitive columns the two rows of each pair differ."""
-        left, right = self.left_table.sensitive[self.left], self.right_table.sensitive[self.right]
-        n_differing: NDArray[np.int32] = np.count_nonzero(left != right, axis=1).astype(np.int32)
-        return n_differing
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedPairs:

@@ -94,11 +94,6 @@ class SearchReplay:
     is_finished: bool = True
     versions: tuple[str, ...] = ()
 
-    @property
-    def agrees(self) -> bool:
-        """Whether nothing differs."""
-        return not self.differences
-
     def __str__(self) -> str:
         other = f"\nOther versions: {', '.join(self.versions)}." if self.versions else ""
         if not self.is_same_data:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError
 from likewise.schema import CodedTable, Schema
-from likewise.schema._internal import KINDS, open_frame, stack_frames, write_parquet
+from likewise.schema._internal import KINDS, open_frame, stack_frames
 
 DECIMALS: Final = 10  # of a continuous code: finer than any rule, coarser than the errors of scaling
 
@@ -149,15 +148,6 @@ class Antidotes:
                 "Give the rows and labels they come from."
             )
         return stack_frames(X, self.frame), np.concatenate([labels, self.y.astype(labels.dtype)])
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write the antidotes, with two more columns: ``source_row`` and ``antidote_round``.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        write_parquet(self.frame, path, {"source_row": self.source, "antidote_round": self.round})
 
     def summary(self) -> dict[str, Any]:
         """Return counts and shares as plain numbers.

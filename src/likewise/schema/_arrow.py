@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import parameter
-from likewise._codes import look_up, number_close, number_codes
+from likewise._codes import number_close, number_codes
 from likewise._format import count_of
-from likewise._ranking import FEW
 from likewise.exceptions import SchemaError
 
 # pyarrow is imported inside the functions: `import likewise` stays light
@@ -221,8 +220,6 @@ def number_values(numbers: list[int], rows: NDArray[np.int32], codes: NDArray[np
     """Write the number of each row's value."""
     if numbers == list(range(len(numbers))):
         codes[:] = rows
-    elif len(rows) > FEW:
-        look_up(np.array(numbers, np.int32), rows, codes)
     else:
         codes[:] = np.array(numbers, np.int32)[rows]
 

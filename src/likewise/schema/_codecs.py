@@ -27,7 +27,7 @@ from likewise.schema._arrow import (
     show_values,
     sort_values,
 )
-from likewise.schema._numbers import MAX_DECIMALS, count_decimals, middle_places, numbers_at
+from likewise.schema._numbers import MAX_DECIMALS, count_decimals, middle_places
 from likewise.schema._table import EXACT, Unit
 
 Missing = Literal["refuse", "median", "apart"]
@@ -195,7 +195,7 @@ class Scale:
             )
         places = [*middle_places(len(present)), (len(present) - 1) // 2, len(present) // 2]
         low, high = low + 0.0, high + 0.0  # of zeros, which sign is found depends on the processor
-        *middle, below, above = (number + 0.0 for number in numbers_at(present, places, low, high))
+        *middle, below, above = (np.partition(present, places)[places] + 0.0).tolist()
         decimals = 0 if column.dtype.is_whole else count_decimals(present, max(abs(low), abs(high)))
         return cls(low, high, decimals, missing, below / 2 + above / 2, tuple(middle))
 

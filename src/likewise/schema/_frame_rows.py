@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import free_name
-from likewise._folders import local_path, unfinished_name
 from likewise._format import count_of
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema._arrow import Dtype
@@ -290,24 +286,3 @@ def _joined(above: Dtype, below: Dtype) -> Dtype:
     if above.levels is None or below.levels is None:
         return below
     return replace(above, levels=tuple(dict.fromkeys((*above.levels, *below.levels))))
-
-
-def write_parquet(frame: Any, path: str | Path, beside: Mapping[str, NDArray[Any]]) -> None:
-    """Write a frame and further columns, renamed if taken; the file appears only when complete."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    target = local_path(path)
-    try:
-        table = open_frame(frame).data.to_arrow()
-    except (pa.ArrowException, TypeError) as error:
-        found = ", ".join(map(str, error.args))
-        raise SchemaError(f"'{target.name}' cannot hold these columns: {found}. Leave such columns out.") from None
-    for name, values in beside.items():
-        table = table.append_column(free_name(name, table.column_names), pa.array(values))
-    part = unfinished_name(target)
-    try:
-        pyarrow.parquet.write_table(table, part)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)

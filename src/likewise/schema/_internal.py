@@ -14,7 +14,6 @@ from likewise.schema._frame_rows import (
     overwrite_columns,
     stack_frames,
     take_rows,
-    write_parquet,
 )
 from likewise.schema._frames import (
     Frame,
