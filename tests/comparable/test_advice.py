@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from likewise import CodedTable, Comparability, Roles, count_pairs
+from likewise import CodedTable, Comparability, Roles, audit, count_pairs
 from likewise.comparable import _advice, explain_few_pairs, explain_no_pairs, explain_wide_limits
+from likewise.exceptions import NoComparablePairs
 
 KINDS = ("discrete", "ordinal", "matched", "continuous")
 
@@ -47,7 +49,8 @@ def test_the_column_named_is_the_one_without_which_there_are_most_pairs(seed: in
     n_pairs = count_pairs(table, rule).total
     assert without[name] >= 2 * n_pairs
     counts = f"{without[name]:,} pairs instead of {n_pairs or 'none'}."
-    assert explain_few_pairs(rule, table, n_pairs) == f"Most are lost to {name}: without it there would be {counts}"
+    told = explain_few_pairs(rule, table, n_pairs)
+    assert str(told).startswith(f"Most are lost to {name}: without it there would be {counts}")
 
 
 def test_limits_by_column_and_columns_that_must_match_are_left_out_with_their_column() -> None:
@@ -71,11 +74,32 @@ def test_no_pairs_are_explained_by_the_column_that_costs_most(monkeypatch: pytes
     rule = Comparability(max_continuous_shift=1, limits={"income": "900"})
     costly = "Most are lost to income (within 900): without it there would be 400 pairs"
     raised = "To allow more, raise limits (now income: 900) or max_continuous_shift (now 1)"
-    assert explain_no_pairs(rule, table) == f"{costly}. {raised}, or ignore columns that do not matter."
+    assert explain_no_pairs(rule, table) == (
+        f"{costly}. {raised}, or ignore columns that do not matter. For example, ignored=['income'] gives 400 pairs."
+    )
     share = Comparability(max_continuous_shift={"income": 0.01, "age": 1})
     assert "lost to income (within 390): " in explain_no_pairs(share, table)
     monkeypatch.setattr(_advice, "MOST_ROWS_EXPLAINED", 39)
     assert "pairs among 39 of the rows. To allow" in explain_no_pairs(rule, table)
+
+
+@pytest.mark.parametrize(("n_discrete", "n_continuous", "n_proposed"), [(12, 8, 1), (5, 4, 2), (9, 1, 2)])
+def test_rules_are_proposed_that_give_the_pairs_they_say(n_discrete: int, n_continuous: int, n_proposed: int) -> None:
+    random = np.random.default_rng(0)
+    columns = {f"d{i}": random.integers(0, 4, 300).astype(str) for i in range(n_discrete)}
+    columns |= {f"c{i}": random.random(300) for i in range(n_continuous)}
+    people = pa.table({"sex": random.choice(["f", "m"], 300), **columns})
+    y = random.integers(0, 2, 300)
+    with pytest.raises(NoComparablePairs) as refused:
+        audit(random.random(300), people, y, sensitive="sex")
+    proposed = re.findall(r"([a-z_]+=[^;]*?) gives ([\d,]+) pairs", str(refused.value))
+    assert len(proposed) == n_proposed
+    for code, n in proposed:
+        settings = eval(f"dict({code.replace(' with ', ', ')})")  # as somebody would paste it
+        ignored = tuple(settings.pop("ignored", ()))
+        kept = Roles.infer(people, sensitive="sex", ignored=ignored)
+        found = count_pairs(kept.learn(people).encode(people, y), Comparability(**settings)).total
+        assert found == int(n.replace(",", "")) >= 100
 
 
 def test_where_no_column_alone_costs_all_pairs_the_narrowest_limit_is_named() -> None:

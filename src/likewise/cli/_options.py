@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, field, fields
 from functools import partial, wraps
@@ -44,6 +45,8 @@ def spell_option(parameter: str, value: Any) -> str:
         return f"{parameter if value is None else f'{parameter} = {value!r}'} in the file of --rule"
     if isinstance(value, Mapping):
         value = ",".join(f"{column}={one}" for column, one in value.items())
+    if isinstance(value, list):
+        value = shlex.quote(",".join(map(str, value)))
     return option_name(parameter) if value is None else f"{option_name(parameter)} {value}"
 
 

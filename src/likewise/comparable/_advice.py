@@ -18,6 +18,9 @@ from likewise.schema._internal import MISSING_VALUE
 
 MOST_ROWS_EXPLAINED: Final = 20_000  # pairs are counted once for each column, which has to stay quick
 N_DRAWN: Final = 100_000  # pairs of anybody, to find the narrowest limit
+ENOUGH: Final = 100  # pairs: a proposed rule gives as many
+STEPS: Final = (1, 2, 3, 5, 8)  # more discrete columns that may differ, or columns ignored
+SHIFTS: Final = (0.05, 0.1, 0.2, 0.3, 0.5)
 MIDDLE: Final = (0.05, 0.95)  # between these quantiles lie typical values; an outlier does not move them
 KINDS: Final = ("discrete", "ordinal", "matched", "continuous")
 
@@ -41,7 +44,7 @@ def explain_no_pairs(
     Returns
     -------
     str
-        A sentence or two, in the names of the rule's parameters.
+        A few sentences, in the names of the rule's parameters.
 
     Examples
     --------
@@ -63,17 +66,58 @@ def explain_no_pairs(
             where = " or ".join(settled) or "a sensitive column"
             return f"No two people with the same {label or 'label'} differ in {where}, so there are none by any limits."
     costly = _explain_costly(rule, table, len(table)) if sample is None else _explain_costly(rule, sample, None)
-    return f"{costly}To allow more, {', or '.join(_remedies(rule, table))}."
+    return f"{costly}To allow more, {', or '.join(_remedies(rule, table))}.{_propose(rule, sample or table, 0)}"
 
 
 def _explain_costly(rule: Comparability, table: CodedTable, n_rows: int | None) -> str:
-    if len(table) > MOST_ROWS_EXPLAINED:
-        table = table[np.sort(np.random.default_rng(0).choice(len(table), MOST_ROWS_EXPLAINED, replace=False))]
+    table = _take_some(table)
     name, n_without = _find_costliest(rule, table, 0)
     if name is None:
         return _explain_narrowest(rule, table)
     among = "" if len(table) == n_rows else f" among {len(table):,} of the rows"
     return f"Most are lost to {_with_limit(rule, table, name)}: without it there would be {_count(n_without)}{among}. "
+
+
+def _take_some(table: CodedTable) -> CodedTable:
+    if len(table) <= MOST_ROWS_EXPLAINED:
+        return table
+    return table[np.sort(np.random.default_rng(0).choice(len(table), MOST_ROWS_EXPLAINED, replace=False))]
+
+
+def _propose(rule: Comparability, table: CodedTable, n_pairs: int) -> str:
+    """Say of a few looser rules how many pairs they give: of each kind, the least loose that gives enough."""
+    some, enough = _take_some(table), max(ENOUGH, 2 * n_pairs)
+    n_free, shift = int(rule.may_change(some).sum()), rule.max_continuous_shift
+    has_shift = isinstance(shift, int | float) and set(some.names["continuous"]) > {*rule.limits, *rule.must_match}
+    changes = [{"max_discrete_changes": n} for n in (rule.max_discrete_changes + k for k in STEPS) if n <= n_free]
+    shifts = [{"max_continuous_shift": one} for one in SHIFTS if has_shift and one > shift]
+    columns = [(name, kind, getattr(some, kind)[:, k]) for kind in KINDS for k, name in enumerate(some.names[kind])]
+    finest = [name for name, *_ in sorted(columns, key=lambda one: -len(np.unique(one[2])))]
+    ignored = [{"ignored": finest[:n]} for n in STEPS if n < len(finest)]
+
+    def count(looser: dict[str, Any]) -> int:
+        here, settings = some, dict(looser)
+        for name in settings.pop("ignored", ()):
+            here = _without(here, name)
+        return count_pairs(here, replace(rule, **settings)).total
+
+    told: list[str] = []
+    both = [one | other for one, other in zip(changes, shifts, strict=False)]
+    for ladder in (changes, shifts, both, ignored):
+        counts = ((n, step) for step in ladder if (n := count(step)))
+        n, step = next((one for one in counts if one[0] >= enough), (0, {}))
+        if n and not (ladder is both and told):  # a step in one direction is enough
+            told.append(f"{' with '.join(parameter(*one) for one in step.items())} gives {_count(n)}")
+    among = "" if some is table else f" among {len(some):,} of the rows"
+    return f" For example, {'; '.join(told)}{among}." if told else ""
+
+
+def _without(table: CodedTable, name: str) -> CodedTable:
+    """Return a table in which all are equal in a column, which then parts nobody, by any rule."""
+    kind = next(kind for kind in KINDS if name in table.names[kind])
+    alike = getattr(table, kind).copy(order="K")
+    alike[:, table.names[kind].index(name)] = 0
+    return replace(table, **{kind: alike})
 
 
 def _explain_narrowest(rule: Comparability, table: CodedTable) -> str:
@@ -156,7 +200,7 @@ def explain_few_pairs(rule: Comparability, table: CodedTable, n_pairs: int) -> s
     now = f"{n_pairs:,}" if n_pairs else "none"
     return (
         f"Most are lost to {_with_limit(rule, table, name)}: without it there would be {_count(n_without)} instead of "
-        f"{now}."
+        f"{now}.{_propose(rule, table, n_pairs)}"
     )
 
 
@@ -233,10 +277,8 @@ def _find_costliest(rule: Comparability, table: CodedTable, n_pairs: int) -> tup
     """Find the column without which there are the most pairs, at least twice as many, and how many."""
     most, name = max(2 * n_pairs, 1) - 1, None
     for kind in KINDS:
-        for position, column in enumerate(table.names[kind]):
-            alike = getattr(table, kind).copy(order="K")
-            alike[:, position] = 0  # a column in which all are equal parts nobody, by any rule
-            n_without = count_pairs(replace(table, **{kind: alike}), rule).total
+        for column in table.names[kind]:
+            n_without = count_pairs(_without(table, column), rule).total
             if n_without > most:
                 most, name = n_without, column
     return name, most
