@@ -24,14 +24,19 @@ OTHER_RUN = """
 import sys
 from pathlib import Path
 from likewise._folders import PartsFolder
-folder = PartsFolder(Path(sys.argv[1]), {"seed": 1, "rule": {"shift": 0.025}}, "numbers")
-print("writing", flush=True)
-sys.stdin.read()
+with PartsFolder(Path(sys.argv[1]), {"seed": 1, "rule": {"shift": 0.025}}, "numbers").opened():
+    print("writing", flush=True)
+    sys.stdin.read()
 """
 
 
 def part(*values: int) -> pa.Table:
     return pa.table({"value": list(values)})
+
+
+def begin(target: Path) -> None:
+    with PartsFolder(target, ABOUT, "numbers").opened() as folder:
+        folder.write(0, part(1))
 
 
 def values_in(folder: Path) -> list[int]:
@@ -40,49 +45,48 @@ def values_in(folder: Path) -> list[int]:
 
 def test_the_name_appears_when_all_parts_are_there(tmp_path: Path) -> None:
     target = tmp_path / "found"
-    folder = PartsFolder(target, ABOUT, "numbers")
-    folder.write(1, part(3))
-    folder.write(0, part(1, 2))
-    assert not target.exists()
-    folder.finish(2, {"n": 3})
+    with PartsFolder(target, ABOUT, "numbers").opened() as folder:
+        folder.write(1, part(3))
+        folder.write(0, part(1, 2))
+        assert not target.exists()
+        folder.finish(2, {"n": 3})
     assert values_in(target) == [1, 2, 3]
     assert read_about(target, "numbers")["found"] == {"n": 3}
     assert [file.name for file in tmp_path.iterdir()] == ["found"]
 
 
 def test_a_run_goes_on_with_the_parts_of_the_one_before(tmp_path: Path) -> None:
-    PartsFolder(tmp_path / "found", ABOUT, "numbers").write(0, part(1))
-    (tmp_path / ".found.partial" / ".part-00001.parquet").write_bytes(b"cut off in the midd")
-    again = PartsFolder(tmp_path / "found", ABOUT, "numbers")
-    assert again.has(0)
-    assert not again.has(1)
-    again.write(1, part(2))
-    again.finish(2, {})
+    begin(tmp_path / "found")
+    (tmp_path / ".found.partial" / "new" / ".part-00001.parquet").write_bytes(b"cut off in the midd")
+    with PartsFolder(tmp_path / "found", ABOUT, "numbers").opened() as again:
+        assert again.has(0)
+        assert not again.has(1)
+        again.write(1, part(2))
+        again.finish(2, {})
     assert values_in(tmp_path / "found") == [1, 2]
 
 
 def test_parts_of_another_question_are_not_gone_on_with(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    PartsFolder(tmp_path / "found", ABOUT, "numbers").write(0, part(1))
-    with caplog.at_level(logging.WARNING):
-        again = PartsFolder(tmp_path / "found", ABOUT | {"seed": 2}, "numbers")
-    assert not again.has(0)
+    begin(tmp_path / "found")
+    with caplog.at_level(logging.WARNING), PartsFolder(tmp_path / "found", ABOUT | {"seed": 2}, "n").opened() as again:
+        assert not again.has(0)
     assert "asked for something else" in caplog.text
 
 
 def test_a_folder_without_all_parts_is_not_finished(tmp_path: Path) -> None:
-    folder = PartsFolder(tmp_path / "found", ABOUT, "numbers")
-    folder.write(0, part(1))
-    with pytest.raises(TableFileError, match="lacks part 1 of 2"):
-        folder.finish(2, {})
+    with PartsFolder(tmp_path / "found", ABOUT, "numbers").opened() as folder:
+        folder.write(0, part(1))
+        with pytest.raises(TableFileError, match="lacks part 1 of 2"):
+            folder.finish(2, {})
     assert not (tmp_path / "found").exists()
 
 
 def test_a_whole_folder_is_left_as_it_is(tmp_path: Path) -> None:
-    folder = PartsFolder(tmp_path / "found", ABOUT, "numbers")
-    folder.finish(0, {})
+    with PartsFolder(tmp_path / "found", ABOUT, "numbers").opened() as folder:
+        folder.finish(0, {})
     assert PartsFolder(tmp_path / "found", ABOUT, "numbers").is_whole
     with pytest.raises(TableFileError, match="made from other input"):
-        PartsFolder(tmp_path / "found", ABOUT | {"seed": 2}, "numbers")
+        _ = PartsFolder(tmp_path / "found", ABOUT | {"seed": 2}, "numbers").is_whole
 
 
 @pytest.mark.parametrize("content", [None, "{}", "no json"])
@@ -92,7 +96,7 @@ def test_what_is_no_folder_of_ours_is_neither_read_nor_replaced(tmp_path: Path, 
     if content is not None:
         (there / "_about.json").write_text(content)
     with pytest.raises(TableFileError, match="exists already"):
-        PartsFolder(there, ABOUT, "numbers")
+        _ = PartsFolder(there, ABOUT, "numbers").is_whole
     with pytest.raises(TableFileError, match="is not a folder of numbers"):
         read_about(there, "numbers")
     assert len(list(there.iterdir())) == (content is not None)
@@ -104,13 +108,15 @@ def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", OTHER_RUN, str(tmp_path / "found")], **how) as other:  # type: ignore[call-overload]
         assert other.stdout.readline() == "writing\n"
         for about in (ABOUT, ABOUT | {"seed": 2}):  # what is asked differently must not clear the other's parts away
-            with pytest.raises(TableFileError, match=r"Another run is writing '.*found'"):
-                PartsFolder(tmp_path / "found", about, "numbers")
+            with (
+                pytest.raises(TableFileError, match=r"Another run is writing '.*found'"),
+                PartsFolder(tmp_path / "found", about, "numbers").opened(),
+            ):
+                pytest.fail("two runs write one folder")
         other.kill()
-    folder = PartsFolder(tmp_path / "found", ABOUT, "numbers")
-    PartsFolder(tmp_path / "found", ABOUT, "numbers")  # an attempt of this run that broke off is no other run
-    folder.write(0, part(1))
-    folder.finish(1, {})
+    begin(tmp_path / "found")  # an attempt of this run that broke off is no other run
+    with PartsFolder(tmp_path / "found", ABOUT, "numbers").opened() as folder:
+        folder.finish(1, {})
     assert sorted(file.name for file in (tmp_path / "found").iterdir()) == ["_about.json", "part-00000.parquet"]
 
 
@@ -120,21 +126,20 @@ def test_of_several_threads_one_writes_a_folder_and_the_others_are_refused(tmp_p
 
     def write(number: int) -> None:
         try:
-            folder = PartsFolder(target, ABOUT, "numbers")
+            with PartsFolder(target, ABOUT, "numbers").opened() as folder:
+                all_there.wait(10)
+                folder.write(0, part(number))
+                folder.finish(1, {})
         except TableFileError as error:
             refused.append(str(error))
             all_there.wait(10)
-            return
-        all_there.wait(10)
-        folder.write(0, part(number))
-        folder.finish(1, {})
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(write, range(3)))
     assert refused == [f"Another run is writing '{target}'. Wait until it is finished, or use another name."] * 2
     assert len(list(read_parts(target, "numbers"))) == 1
     shutil.rmtree(target)
-    PartsFolder(target, ABOUT, "numbers")  # what is finished is not held
+    begin(target)  # what is finished is not held
 
 
 def test_a_folder_without_a_name_of_its_own_is_refused_in_words(
@@ -143,13 +148,13 @@ def test_a_folder_without_a_name_of_its_own_is_refused_in_words(
     monkeypatch.chdir(tmp_path)
     for target in (Path(), Path("/")):
         with pytest.raises(TableFileError, match="exists already"):
-            PartsFolder(target, ABOUT, "numbers")
+            _ = PartsFolder(target, ABOUT, "numbers").is_whole
 
 
 def test_a_part_that_is_not_as_it_was_written_is_refused_in_one_line_without_parsing_it(tmp_path: Path) -> None:
-    parts = PartsFolder(tmp_path / "found", ABOUT, "numbers")
-    parts.write(0, part(1, 2))
-    parts.finish(1, {})
+    with PartsFolder(tmp_path / "found", ABOUT, "numbers").opened() as parts:
+        parts.write(0, part(1, 2))
+        parts.finish(1, {})
     file, about = tmp_path / "found" / "part-00000.parquet", tmp_path / "found" / "_about.json"
     sound = file.read_bytes()
     file.write_bytes(b"PAR1 of something else PAR1")

@@ -121,7 +121,7 @@ class DatasetUnavailable(LikewiseError, OSError):
 
 
 class TableFileError(LikewiseError, ValueError):
-    """A file cannot be read as a table."""
+    """A file cannot be read as a table, or something cannot be written where it was asked for."""
 
 
 class LikewiseWarning(UserWarning):

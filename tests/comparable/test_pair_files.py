@@ -151,7 +151,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path: Path) -> None
     for after in (1, 4):
         with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "killed"), "0.1"]) as process:
             deadline = time.monotonic() + 60
-            while not (tmp_path / ".killed.partial" / f"part-{after:05d}.parquet").exists():
+            while not (tmp_path / ".killed.partial" / "new" / f"part-{after:05d}.parquet").exists():
                 assert process.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.005)

@@ -107,7 +107,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
     done = subprocess.run([sys.executable, "-c", KILLED, *paths], check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
     assert not (tmp_path / "killed").exists()
-    left = tmp_path / ".killed.partial"
+    left = tmp_path / ".killed.partial" / "new"
     before = {path.name: path.stat().st_mtime_ns for path in left.glob("*.parquet")}
     assert len(before) == 2
     (left / ".part-00002.parquet").write_bytes(b"half of it")

@@ -53,7 +53,11 @@ def test_what_is_loaded_is_saved_as_it_was(saved: tuple[str, Path], tmp_path: Pa
     kind, folder = saved
     loaded: Any = load(kind, folder)
     loaded.save(tmp_path / "again")
-    assert sorted(path.name for path in folder.iterdir()) == ["likewise.json", "numbers.safetensors"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".likewise-files.json",
+        "likewise.json",
+        "numbers.safetensors",
+    ]
     for file in folder.iterdir():
         assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes()
 

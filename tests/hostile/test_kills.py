@@ -34,7 +34,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "report": ("report", "{record}", "--out", "{out}/page.html", "--quiet"),
     "a generator": ("antidote", "{csv}", *COLUMNS, "--generator", "uniform", "--quiet", "--save", "{out}/generator"),
 }
-NOT_ALIKE = ("audit.json", "report.html", "audit.md", "junit.xml")  # they have the time of the run
+NOT_ALIKE = (
+    "audit.json",
+    "report.html",
+    "audit.md",
+    "junit.xml",
+    ".likewise-files.json",
+)  # they have the time of the run
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise.exceptions import SavedFolderError
+from likewise.exceptions import SavedFolderError, TableFileError
 from likewise.nets._storage import load_folder, save_folder
 
 pytest.importorskip("safetensors")
@@ -60,7 +60,7 @@ def test_a_saved_folder_is_replaced_and_nothing_else_is(folder: Path, tmp_path: 
     (other / "thesis.txt").write_text("years of work")
     (tmp_path / "file").write_text("text")
     for target in (other, tmp_path / "file"):
-        with pytest.raises(SavedFolderError, match=r"was not saved by likewise\. Choose another name"):
+        with pytest.raises(TableFileError, match=r"is no file of an earlier saved model|is a file"):
             save_folder(target, KIND, {}, {})
     assert (other / "thesis.txt").read_text() == "years of work"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "mine", "saved"]
@@ -78,7 +78,7 @@ def test_an_interrupt_leaves_the_old_folder(folder: Path, monkeypatch: pytest.Mo
     def interrupt(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("likewise._folders._exchange", interrupt)
+    monkeypatch.setattr("likewise._files._exchange", interrupt)
     with pytest.raises(KeyboardInterrupt):
         save_folder(folder, KIND, {"seed": 4}, {})
     monkeypatch.undo()
@@ -169,5 +169,5 @@ def test_a_folder_gets_the_rights_of_any_new_one(tmp_path: Path) -> None:
 def test_saving_deletes_nothing_that_is_not_its_own(tmp_path: Path) -> None:
     save_folder(tmp_path / "saved", "thing 1", {}, {})
     (tmp_path / "saved" / "README.md").write_text("mine")
-    with pytest.raises(SavedFolderError, match=r"also contains .README\.md."):
+    with pytest.raises(TableFileError, match=r"README\.md. is no file of an earlier"):
         save_folder(tmp_path / "saved", "thing 1", {}, {})

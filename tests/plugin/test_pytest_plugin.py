@@ -97,12 +97,11 @@ def test_limits_on_columns_and_certificates_fail_where_an_audit_has_neither(
 def test_reports_are_written_where_asked_for(ran: pytest.Pytester) -> None:
     ran.makepyfile(TESTS + AGAIN)
     ran.runpytest_inprocess("--likewise-reports", "made/reports", "-k", "roc_auc or again").assert_outcomes(passed=2)
+    ran.runpytest_inprocess("--likewise-reports", "made/reports", "-k", "roc_auc or again").assert_outcomes(passed=2)
     folder = ran.path / "made" / "reports"
-    assert {path.name for path in folder.iterdir()} == {
-        *("lender.html", "lender.json", "lender-2.html", "lender-2.json")
-    }
-    assert json.loads((folder / "lender.json").read_text("utf-8"))["pairs"]["n"] == 151
-    assert (folder / "lender.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert {path.name for path in folder.iterdir()} == {"lender", "lender-2"}
+    assert json.loads((folder / "lender" / "audit.json").read_text("utf-8"))["pairs"]["n"] == 151
+    assert (folder / "lender" / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_the_policy_may_lie_in_the_root_folder(ran: pytest.Pytester) -> None:
@@ -136,7 +135,7 @@ def test_a_mistake_is_one_line_without_a_traceback(
 def test_a_folder_that_cannot_be_written_is_named(ran: pytest.Pytester) -> None:
     ran.makepyfile(TESTS)
     found = ran.runpytest_inprocess("--likewise-reports", "policy.toml", "-k", "roc_auc")
-    found.stdout.fnmatch_lines(["--likewise-reports is 'policy.toml', which cannot be written: *"])
+    found.stdout.fnmatch_lines(["--likewise-reports: *policy.toml' is a file. Name another folder."])
 
 
 def test_the_entry_point_leads_to_the_plugin_and_unused_it_imports_nothing_heavy() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_number, free_name
+from likewise._files import write_file
 from likewise._format import count_of, show_points
 from likewise._json import plain
 from likewise._shares import exact_interval
@@ -205,13 +206,14 @@ class Certificates:
         Parameters
         ----------
         path : str or Path
+            A file that is not there yet.
         """
         file = Path(path)
         if file.suffix == ".json":
             text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-            file.write_text(text + "\n", encoding="utf-8")
+            write_file(path, text + "\n")
         elif file.suffix == ".csv":
-            nw.from_native(self.to_frame(), eager_only=True).write_csv(file)
+            write_file(path, nw.from_native(self.to_frame(), eager_only=True).write_csv)
         else:
             raise ParameterError(f"is {str(path)!r}; give a name that ends in .json or .csv.", "path")
 

@@ -30,6 +30,7 @@ FAILED: Final = 4  # the machine: no memory, no space, a closed pipe; or a bug
 LEAST_ADDRESSES: Final = 900_000_000  # bytes: an audit of 200 rows ran at 920 MB and not at 770 MB, on two cores
 MACHINE_FAULTS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)  # a full or broken disk
 NO_SUCH_NAME: Final = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)  # no file can be called so
+NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 COMMANDS: Final = {
     "audit": "Measure score gaps between comparable people; apply a policy.",
@@ -115,6 +116,7 @@ def run(args: list[str] | None) -> int:
     with warnings.catch_warnings(), name_parameters(spell_option), hush():  # commands show their own progress
         _print_warnings_in_one_line()
         try:
+            _refuse_odd_bytes(sys.argv[1:] if args is None else args)
             status = app(args, prog_name="likewise", standalone_mode=False)
             if sys.stdout is not None:  # it is None when the caller closed it
                 sys.stdout.flush()
@@ -125,6 +127,12 @@ def run(args: list[str] | None) -> int:
             return _explain(error)
 
 
+def _refuse_odd_bytes(args: list[str]) -> None:
+    for text in args:
+        if text.encode("utf-8", "replace").decode() != text:  # Latin-1 of an old disk, say
+            raise LikewiseError(f"{text!r} is not text in UTF-8. Rename the file or the folder.")
+
+
 def _explain(error: BaseException) -> int:
     """Print what went wrong in one line, but for a bug of ours, and return the exit code."""
     if isinstance(error, LikewiseError):
@@ -133,8 +141,10 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError | SystemExit):  # the reader, such as head, has seen enough; rich exits then
         return _close_stdout()
     if isinstance(error, OSError):
-        _say(f"the operating system reports: {error.strerror or error}.")
-        return USAGE_ERROR if error.errno in NO_SUCH_NAME else _close_stdout()
+        where = "" if error.filename is None else f" of '{os.fsdecode(error.filename)}'"
+        _say(f"the operating system reports{where}: {error.strerror or error}.")
+        is_wrong_name = error.errno in NO_SUCH_NAME or (bool(where) and error.errno in NOT_ALLOWED)
+        return USAGE_ERROR if is_wrong_name else _close_stdout()
     if isinstance(error, MemoryError):
         _say(_explain_memory(None))
         return FAILED

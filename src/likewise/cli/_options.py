@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
-from likewise._folders import address_of
+from likewise._files import address_of
 from likewise.exceptions import TableFileError
 
 FILE: Final = "Table file"

@@ -1,21 +1,19 @@
-"""Results → files, whole or not at all, and refused early where they cannot be written; records and sealed plans."""
+"""Results → files; records and sealed plans."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from likewise._checks import free_name
-from likewise._folders import ONE_AT_A_TIME, clear_leftovers, hash_file, put_in_place, remove, unfinished_name
+from likewise._files import Content, Files, check_file, hash_file, new_file, refuse_pipe, write_file
 from likewise._json import plain
 from likewise.auditing import Policy
 from likewise.cli._models import ModelFile
@@ -41,10 +39,6 @@ if TYPE_CHECKING:
     from likewise.schema import Roles
 
 ENDINGS: Final = (".parquet", ".csv")
-AUDIT_FILES: Final = (
-    *("worst_pairs.parquet", "review_sheet.csv", "junit.xml", "audit.md", "report.html", "audit.json"),
-)
-Writers = dict[str, Callable[[Path], Any]]  # by name of the file; the record comes last
 
 
 def is_folder(out: Path) -> bool:
@@ -54,71 +48,16 @@ def is_folder(out: Path) -> bool:
 
 def check_table_target(out: Path, data: Path) -> None:
     """Refuse a place for a table, or a folder of its parts, that cannot be written."""
-    if is_folder(out):
-        if out.exists() and not out.is_dir():
-            raise TableFileError(f"--out is '{out}', which is a file. Name a folder, or a .parquet or .csv file.")
-    elif out.suffix.lower() not in ENDINGS:
+    if not is_folder(out) and out.suffix.lower() not in ENDINGS:
         raise TableFileError(
             f"--out is '{out}'. Name a file that ends in {' or '.join(ENDINGS)}, or a folder, without an ending."
         )
-    elif out.exists() and not out.is_file():
-        raise TableFileError(f"--out is '{out}', which is a folder or device. Name a file.")
-    check_file_target(out, data)
+    if not is_folder(out) or not out.is_dir():  # which is gone on with, or refused, where its parts are known
+        check_file(out, [data])
 
 
-def check_file_target(out: Path, *read: Path) -> None:
-    """Refuse a place in a folder that cannot be written, and the files that are ``read``."""
-    folder = out.parent
-    if not folder.is_dir():
-        raise TableFileError(f"--out is '{out}', but there is no folder '{folder}'. Create it first.")
-    if out.is_file() and any(path.exists() and out.samefile(path) for path in read):
-        raise TableFileError(f"--out is '{out}', which is the input. Choose another name.")
-    if not os.access(folder, os.W_OK):
-        raise TableFileError(f"--out is '{out}', but the folder '{folder}' is not writable. Choose another.")
-
-
-def check_audit_target(out: Path) -> None:
-    """Refuse a folder that the files of an audit cannot be written to."""
-    if out.exists() and not out.is_dir():
-        raise TableFileError(f"--out is '{out}', which is a file. Name a folder; it is created if needed.")
-    there = next((one for one in (out, *out.absolute().parents) if one.exists()), out)
-    if not there.is_dir():
-        raise TableFileError(f"--out is '{out}', but '{there}' is a file. Name another folder.")
-    if not os.access(there, os.W_OK):
-        raise TableFileError(f"--out is '{out}', but the folder '{there}' is not writable. Choose another.")
-    in_the_way = [out / name for name in AUDIT_FILES if (out / name).is_dir()]
-    if in_the_way:
-        raise TableFileError(f"--out is '{out}', but '{in_the_way[0]}' is a folder. Remove it, or name another --out.")
-
-
-@contextmanager
-def replacing(out: Path, named: Path | None = None) -> Iterator[Path]:
-    """Yield a temporary name, which becomes ``out`` if all goes well; errors call it ``named``."""
-    target = Path(os.path.realpath(out))  # replace what a link points at, not the link
-    clear_leftovers(target)
-    part = unfinished_name(target)
-    try:
-        yield part
-        os.replace(part, target)
-    except OSError as error:
-        raise TableFileError(f"'{named or out}' cannot be written: {error.strerror or error}.") from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
-
-
-def write_text(out: Path, text: str) -> None:
-    """Write a text in UTF-8; half a surrogate pair becomes a question mark."""
-    with replacing(out) as part:
-        _write_page(text, part)
-
-
-def _write_page(text: str, path: Path) -> None:
-    path.write_bytes(text.encode("utf-8", "replace"))
-
-
-def write_audit(out: Path, record: AuditRecord) -> None:
-    """Write all files of an audit; an old audit stays until the new one is whole, and the record comes last."""
+def audit_files(record: AuditRecord) -> Files:
+    """Return all files of an audit."""
     import pyarrow.parquet
 
     from likewise.auditing import cases_table
@@ -127,91 +66,30 @@ def write_audit(out: Path, record: AuditRecord) -> None:
 
     labels = record.labels if record.task == "multiclass" else None
     cases = cases_table(record.worst_pairs, labels)
-    tables: Writers = {
+    tables: dict[str, Content] = {
         "worst_pairs.parquet": lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
-        "review_sheet.csv": lambda path: path.write_bytes(sheet_as_bytes(record, ".csv")),
-        "junit.xml": partial(_write_page, to_junit(record)),
+        "review_sheet.csv": sheet_as_bytes(record, ".csv"),
+        "junit.xml": to_junit(record),
     }
-    _write_folder(out, tables | _pages(record))
+    return {**tables, **reviewed_files(record)}
+
+
+def reviewed_files(record: AuditRecord) -> Files:
+    """Return the files of an audit that show its reviews: the record and its pages."""
+    from likewise.report import to_html, to_markdown
+
+    text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return {"audit.md": to_markdown(record), "report.html": to_html(record), "audit.json": text}
 
 
 def write_sheet(out: Path, record: AuditRecord) -> None:
-    """Write the review sheet of a record as CSV or as a workbook, by the suffix; an old file is not replaced."""
+    """Write the review sheet of a record as CSV or as a workbook, by the suffix."""
     from likewise.auditing._internal import sheet_as_bytes
 
     if out.suffix.lower() not in (".csv", ".xlsx"):
         raise TableFileError(f"--out is '{out}'. Name a file that ends in .csv or .xlsx.")
-    if out.exists():
-        raise TableFileError(f"--out is '{out}', which is there already and may be filled in. Name a new file.")
-    data = sheet_as_bytes(record, out.suffix)
-    with replacing(out) as part:
-        part.write_bytes(data)
-
-
-def write_reviewed(out: Path, record: AuditRecord) -> None:
-    """Write a record with its reviews, and its report, to a folder that has neither."""
-    _write_folder(out, _pages(record))
-
-
-def check_reviewed_target(out: Path) -> None:
-    """Refuse a folder that cannot be written to, or that has an audit in it: a review replaces nothing."""
-    check_audit_target(out)
-    there = [out / name for name in AUDIT_FILES if (out / name).exists()]
-    if there:
-        raise TableFileError(f"--out is '{out}', but '{there[0]}' is there already. Name a new folder.")
-
-
-def _pages(record: AuditRecord) -> Writers:
-    from likewise.report import to_html, to_markdown
-
-    text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    pages = {"audit.md": to_markdown(record), "report.html": to_html(record), "audit.json": text}
-    return {name: partial(_write_page, page) for name, page in pages.items()}
-
-
-def _write_folder(out: Path, writers: Writers) -> None:
-    try:
-        if _can_be_replaced(out):
-            _write_whole(Path(os.path.realpath(out)), writers)
-        else:
-            _write_into(out, writers)
-    except OSError as error:
-        raise TableFileError(f"'{out}' cannot be written: {error.strerror or error}.") from error
-
-
-def _can_be_replaced(out: Path) -> bool:
-    """Return whether a folder has nothing but an audit in it, and nobody works in it."""
-    target = Path(os.path.realpath(out))
-    if not target.exists():
-        return True
-    is_ours = all(one.name in AUDIT_FILES or one.name.endswith(".part") for one in target.iterdir())
-    is_used = target in (Path.cwd(), *Path.cwd().parents) or target.is_mount()
-    return is_ours and not is_used and os.access(target, os.W_OK) and os.access(target.parent, os.W_OK)
-
-
-def _write_whole(target: Path, writers: Writers) -> None:
-    """Write a folder beside, and let it change places with an older one: no kill leaves a mixture of the two."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    clear_leftovers(target)
-    made = unfinished_name(target)
-    try:
-        made.mkdir()
-        if target.exists():
-            made.chmod(target.stat().st_mode)
-        for name, write in writers.items():
-            write(made / name)
-        put_in_place(made, target)
-    finally:
-        remove(made)
-
-
-def _write_into(out: Path, writers: Writers) -> None:
-    """Write an audit among other files; without its record, which goes first and comes last, it is none."""
-    with ONE_AT_A_TIME, ExitStack() as stack:  # which renames in the opposite order
-        parts = [stack.enter_context(replacing(out / name, out)) for name in reversed(writers)]
-        for write, part in zip(writers.values(), reversed(parts), strict=True):
-            write(part)
-        (out / AUDIT_FILES[-1]).unlink(missing_ok=True)
+    check_file(out)
+    write_file(out, sheet_as_bytes(record, out.suffix))
 
 
 def write_antidotes(out: Path, table: pa.Table, about: dict[str, Any], *, defuse: bool) -> int:
@@ -223,7 +101,7 @@ def write_antidotes(out: Path, table: pa.Table, about: dict[str, Any], *, defuse
     from likewise.auditing._internal import defuse_formulas
 
     n_formulas = 0
-    with replacing(out) as part:
+    with new_file(out) as part:
         try:
             if out.suffix.lower() == ".csv":
                 table = _in_csv_types(table)
@@ -286,7 +164,7 @@ def open_pairs(
     lay_out = _pair_columns(frame, roles)
     empty = lay_out([], [])
     schema = empty.schema.with_metadata({"likewise": json.dumps(plain(about))})
-    with replacing(out) as part:
+    with new_file(out) as part:
         if out.suffix.lower() == ".csv":
             with pyarrow.csv.CSVWriter(str(part), defuse_formulas(empty).schema) as writer:
                 yield lambda pairs: writer.write_table(defuse_formulas(lay_out(pairs.left, pairs.right)))
@@ -384,6 +262,7 @@ def load_json(path: Path, what: str = "the record of an audit", usual: str = "au
     """Read the plain data of a file, which is ``what`` and usually has the name ``usual``."""
     if path.is_dir():
         raise LikewiseError(f"'{path}' is a folder. Name the {usual} in it.")
+    refuse_pipe(path)
     try:
         return json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse_constant)
     except OSError as error:

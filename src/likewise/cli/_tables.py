@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from likewise._folders import address_of
+from likewise._files import address_of, local_path, refuse_pipe
 from likewise._format import count_of
 from likewise.cli._columns import ColumnNames
 from likewise.cli._csv import NULL_VALUES, parse_blocks, parse_csv, read_csv
@@ -227,10 +227,11 @@ def name_files(files: list[str]) -> str:
 
 def refuse_unreadable(path: Path) -> None:
     """Refuse a path that is no readable file, with the name that was probably meant."""
-    if path.is_dir():
+    if local_path(path).is_dir():
         raise TableFileError(f"'{path}' is a folder. Name the file in it.")
     if path.exists():
-        if path.is_file() and path.stat().st_size == 0:
+        refuse_pipe(path)
+        if path.stat().st_size == 0:
             raise TableFileError(f"'{path}' is empty. Give a file with column names and people in it.")
         return
     from likewise.datasets import list_datasets

@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from likewise._checks import check_count
-from likewise._folders import PartsFolder, local_path, read_about, read_parts
+from likewise._files import local_path
+from likewise._folders import PartsFolder, read_about, read_parts
 from likewise._json import plain
 from likewise._memory import bytes_allowed
 from likewise.comparable._mining import resolve_question, resolve_tables, start_search
@@ -93,8 +94,9 @@ def write_pairs(
     if parts.is_whole:
         return _count_written(Path(folder), read_about(Path(folder), KIND))
     allowed = max(bytes_allowed(memory_limit) - BYTES_A_PAIR * pairs_per_part, 0)
-    search = start_search(state_problem(left, right, rule), allowed)
-    return _write_missing(parts, search, left, pairs_per_part, progress)
+    with parts.opened():
+        search = start_search(state_problem(left, right, rule), allowed)
+        return _write_missing(parts, search, left, pairs_per_part, progress)
 
 
 def read_pairs(

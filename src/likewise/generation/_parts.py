@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise._checks import check_count, free_name
-from likewise._folders import PartsFolder, hash_file, local_path, read_about
+from likewise._files import hash_file, local_path
+from likewise._folders import PartsFolder, read_about
 from likewise._json import plain
 from likewise._random import check_seed
 from likewise._version import __version__
@@ -285,11 +286,19 @@ def generate_parts(
     parts = PartsFolder(folder, made_of, KIND)
     if parts.is_whole:
         return dict(read_about(Path(folder), KIND)["found"])
+    with parts.opened():
+        return _make_missing(parts, opened, maker, n_rows, progress)
+
+
+def _make_missing(
+    parts: PartsFolder, source: TableStream, maker: PartMaker, n_rows: int, progress: Callable[[Record], None] | None
+) -> Record:
+    """Generate the parts that are not there yet."""
     counted = _count_done(parts)
     if counted:
         log.info("resuming after %d parts", len(counted))
     start = len(counted) * n_rows
-    for number, table in enumerate(opened.tables(n_rows, start), len(counted)):
+    for number, table in enumerate(source.tables(n_rows, start), len(counted)):
         made, record = maker.make(table, start)
         parts.write(number, made.replace_schema_metadata({COUNTED: json.dumps(record)}))
         start += len(table)
@@ -297,7 +306,7 @@ def generate_parts(
         if progress is not None:
             so_far = add_up(counted)
             done = {"n_rows": so_far["n_sources"], "n_antidotes": so_far["n_antidotes"]}
-            progress(done | {"n_rows_total": opened.n_rows})
+            progress(done | {"n_rows_total": source.n_rows})
     found = add_up(counted)
     warn_of_few(found["n_antidotes"], found["n_sources"], found["n_wanted"], BY_ROW_ADVICE)
     parts.finish(len(counted), found)

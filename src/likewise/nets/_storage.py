@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._extras import require
-from likewise._folders import clear_leftovers, local_path, put_in_place
+from likewise._files import KIND_OF_MODELS, local_path, write_folder
 from likewise.exceptions import SavedFolderError
 from likewise.nets._device import choose_device
 
@@ -115,29 +112,15 @@ def subclasses(cls: type[Any]) -> list[type[Any]]:
 def save_folder(path: str | Path, kind: str, record: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write a folder of a kind such as "GibbsGenerator 1"; it appears complete or not at all.
 
-    A folder that likewise saved is replaced. Anything else at that path is left alone and refused.
+    A folder that likewise saved, and nobody changed since, is replaced. Anything else there is left alone and refused.
     """
     numpy_format = require("safetensors.numpy", "torch", "Saving")
     target = local_path(path, SavedFolderError)
-    if target.exists() and not (target / RECORD).is_file():
-        raise SavedFolderError(f"'{target}' exists and was not saved by likewise. Choose another name.")
-    for other in sorted({one.name for one in target.glob("*")} - {RECORD, NUMBERS}):
-        raise SavedFolderError(f"'{target}' also contains '{other}', which saving would delete. Choose another name.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    clear_leftovers(target)
-    made = Path(tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".part", dir=target.parent))
-    try:
-        mask = os.umask(0)
-        os.umask(mask)
-        made.chmod(0o777 & ~mask)  # as any new folder has: only its owner can read a temporary one
-        numbers = numpy_format.save({name: np.asarray(array, order="C") for name, array in arrays.items()})
-        (made / NUMBERS).write_bytes(numbers)
-        plain = json.loads(json.dumps(dict(record), allow_nan=False))  # as it will be read again
-        head = {"kind": kind, "sha256": _checksum(kind, plain, numbers), "record": plain}
-        (made / RECORD).write_text(json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-        put_in_place(made, target)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+    numbers = numpy_format.save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+    plain = json.loads(json.dumps(dict(record), allow_nan=False))  # as it will be read again
+    head = {"kind": kind, "sha256": _checksum(kind, plain, numbers), "record": plain}
+    text = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_folder(target, KIND_OF_MODELS, {NUMBERS: numbers, RECORD: text})
 
 
 def load_folder(path: str | Path, kind: str) -> Description:

@@ -6,14 +6,13 @@ pytest imports this file in every run, wanted or not: what takes time is importe
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
 
-from likewise.exceptions import PolicyError
+from likewise.exceptions import PolicyError, TableFileError
 
 if TYPE_CHECKING:
     from likewise.auditing import Audit, Policy
@@ -28,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--likewise-reports",
         metavar="FOLDER",
         type=Path,
-        help="Write a report (HTML) and a record (JSON) of every audit that the fixture likewise_audit makes.",
+        help="Write a folder with report and record of every audit that the fixture likewise_audit makes.",
     )
 
 
@@ -104,15 +103,11 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _write(folder: Path, name: str, found: Audit) -> None:
-    """Write report and record, each whole or not at all: other test processes may write the same."""
-    from likewise._folders import unfinished_name
+    """Write report and record to a folder; an earlier one is replaced unless somebody changed it."""
+    from likewise._files import KIND_OF_AUDITS, write_folder
 
-    texts = {f"{name}.json": json.dumps(found.to_dict(), indent=1), f"{name}.html": found.to_html()}
+    files = {"audit.json": json.dumps(found.to_dict(), indent=1), "report.html": found.to_html()}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, text in texts.items():
-            part = unfinished_name(folder / file)
-            part.write_text(text, encoding="utf-8")
-            os.replace(part, folder / file)
-    except OSError as error:
-        _refuse(f"--likewise-reports is '{folder}', which cannot be written: {error.strerror}.")
+        write_folder(folder / name, KIND_OF_AUDITS, files)
+    except TableFileError as error:
+        _refuse(f"--likewise-reports: {error}")

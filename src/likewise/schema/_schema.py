@@ -14,6 +14,7 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from likewise._checks import check_choice, suggest
+from likewise._files import write_file
 from likewise._format import count_of
 from likewise._threads import share_calls, threads_for
 from likewise.exceptions import SchemaError
@@ -424,8 +425,8 @@ class Schema:
             raise SchemaError(f"This schema has missing or unknown fields: {error!r}. Save the schema again.") from None
 
     def save(self, path: str | Path) -> None:
-        """Write the schema to a JSON file."""
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        """Write the schema to a JSON file that is not there yet."""
+        write_file(path, self.to_json() + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -434,9 +435,7 @@ class Schema:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise SchemaError(
-                f"Cannot read a schema from '{path}': {reason}. Use a file that Schema.save wrote in Python."
-            ) from None
+            raise SchemaError(f"Cannot read a schema from '{path}': {reason}. Use what Schema.save wrote.") from None
         return cls.from_json(text)
 
 

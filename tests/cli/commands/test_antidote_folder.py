@@ -229,8 +229,8 @@ def test_a_loaded_generator_makes_one_file_too(run: Run, parquet: Path, csv: Pat
         (("--load", "kept", "--iterations", 3), "--iterations: with --load nothing is fitted"),
         (("--load", "kept", "--save", "more"), "--save: with --load nothing is fitted"),
         (("--load", "nowhere"), "Cannot load from 'nowhere'"),
-        ((*ASKED, "--out", "nowhere/made"), "there is no folder 'nowhere'"),
-        ((*ASKED, "--out", "file"), "which is a file. Name a folder, or a .parquet or .csv file"),
+        ((*ASKED, "--out", "nowhere/made"), "There is no folder 'nowhere'"),
+        ((*ASKED, "--out", "file"), "'file' is there already"),
         ((*ASKED, "--out", "mine"), "'mine' is not a folder of antidotes written by likewise"),
     ],
 )

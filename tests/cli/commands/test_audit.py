@@ -29,7 +29,15 @@ NEAR = ("--max-continuous-shift", "0.1")
 SCORED = (*ASKED, *NEAR, "--scores", "p", "--resamples", "50")
 RULE = Comparability(max_continuous_shift=0.1)
 FILES = [
-    *("audit.json", "audit.md", "junit.xml", "report.html", "review_sheet.csv", "worst_pairs.parquet"),
+    *(
+        ".likewise-files.json",
+        "audit.json",
+        "audit.md",
+        "junit.xml",
+        "report.html",
+        "review_sheet.csv",
+        "worst_pairs.parquet",
+    ),
 ]
 
 
@@ -347,7 +355,10 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "task of amounts": (("{csv}", *SCORED, "--task", "regression"), "Give them as --label"),
     "out is a file": (("{csv}", *SCORED, "--out", "{csv}"), "is a file"),
     "out under a file": (("{csv}", *SCORED, "--out", "{csv}/deep/audit"), "is a file"),
-    "a folder in the place of a file": (("{csv}", *SCORED, "--out", "{folder}/full"), "audit.md' is a folder"),
+    "a folder in the place of a file": (
+        ("{csv}", *SCORED, "--out", "{folder}/full"),
+        "audit.md' is no file of an earlier audit",
+    ),
     "no policy file": (("{csv}", *SCORED, "--policy", "{folder}/p.toml"), "cannot be read"),
     "broken policy": (("{csv}", *SCORED, "--policy", "{csv}"), "is not TOML"),
     "unknown limit": (("{csv}", *SCORED, "--policy", "{folder}/bad.toml"), "Did you mean 'max_positive_gap_mean'?"),
@@ -385,8 +396,8 @@ def test_a_failure_while_writing_leaves_the_old_audit(
     run: Run, scored_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = scored_csv.with_name("audit")
-    out.mkdir()
-    (out / "audit.json").write_text("what was there")
+    assert run("audit", scored_csv, *SCORED, "--out", out, "--quiet").code == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -395,7 +406,6 @@ def test_a_failure_while_writing_leaves_the_old_audit(
     outcome = run("audit", scored_csv, *SCORED, "--out", out, "--quiet")
     assert (outcome.code, outcome.stdout) == (4, "")  # the machine, not the request
     assert "No space left" in outcome.stderr
-    assert os.listdir(out) == ["audit.json"]
-    assert (out / "audit.json").read_text() == "what was there"
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     run("audit", scored_csv, *SCORED, "--out", scored_csv.with_name("new"), "--quiet")
     assert not scored_csv.with_name("new").exists()

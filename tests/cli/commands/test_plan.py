@@ -13,7 +13,7 @@ import pytest
 import skops.io
 from sklearn.dummy import DummyClassifier
 
-from likewise._folders import hash_file
+from likewise._files import hash_file
 from likewise.cli import _outputs
 from likewise.record._internal import SealedPlan, read_as
 

@@ -50,14 +50,17 @@ def test_an_audit_comes_with_a_review_sheet(folder: Path) -> None:
     assert {"key", "reviewer", "date", "disposition", "reason", "person_id", "tolerance_age"} <= set(sheet)
 
 
-def test_the_page_is_written_beside_the_record(run: Run, folder: Path) -> None:
+def test_the_page_is_written_here(run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (folder / "report.html").read_bytes()
-    (folder / "report.html").unlink()
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
     outcome = run("report", folder / "audit.json")
     assert (outcome.code, outcome.stdout) == (0, "")
-    assert str(folder / "report.html") in outcome.stderr
-    assert (folder / "report.html").read_bytes() == page
-    assert not [name for name in os.listdir(folder) if name.endswith(".part")]
+    assert "The report is report.html." in outcome.stderr
+    assert (here / "report.html").read_bytes() == page
+    assert os.listdir(here) == ["report.html"]
+    assert "'report.html' is there already" in run("report", folder / "audit.json").stderr
 
 
 def test_it_goes_where_it_is_asked_to(run: Run, folder: Path) -> None:
@@ -68,12 +71,15 @@ def test_it_goes_where_it_is_asked_to(run: Run, folder: Path) -> None:
 
 @pytest.mark.long(3)
 @pytest.mark.parametrize("name", ["bias-audit", "model-risk"])
-def test_a_page_for_a_certain_reader_is_html_or_markdown(run: Run, folder: Path, name: str) -> None:
+def test_a_page_for_a_certain_reader_is_html_or_markdown(
+    run: Run, folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
     record = folder / "audit.json"
     outcome = run("report", record, "--page", name)
     assert (outcome.code, outcome.stdout) == (0, "")
-    assert f"The page is {folder / name}.html." in outcome.stderr
-    assert (folder / f"{name}.html").read_text("utf-8") == to_page(read(record), name)
+    assert f"The page is {name}.html." in outcome.stderr
+    assert (folder.parent / f"{name}.html").read_text("utf-8") == to_page(read(record), name)
     assert run("report", record, "--page", name, "--out", folder / "page.md", "--quiet").stderr == ""
     assert (folder / "page.md").read_text("utf-8") == to_page(read(record), name, form="markdown")
 
@@ -83,7 +89,7 @@ def test_a_page_for_a_certain_reader_is_html_or_markdown(run: Run, folder: Path,
     [
         (("--page", "biasaudit"), "--page is 'biasaudit'; choose one of 'bias-audit', 'model-risk'"),
         (("--page", "model-risk", "--out", "page.pdf"), "give a name that ends in .html or .md"),
-        (("--page", "model-risk", "--out", "."), "which is a folder"),
+        (("--page", "model-risk", "--out", "."), "give a name that ends in .html or .md"),
     ],
 )
 def test_a_page_that_cannot_be_written_is_a_line(run: Run, folder: Path, asked: tuple[str, ...], reason: str) -> None:
@@ -144,9 +150,9 @@ def test_a_place_that_cannot_be_written_to_is_refused(run: Run, folder: Path) ->
     record = folder / "audit.json"
     content = record.read_bytes()
     for out, reason in (
-        (folder, "which is a folder"),
-        (folder / "no" / "such.html", "there is no folder"),
-        (record, "which is the input"),
+        (folder, "is a folder"),
+        (folder / "no" / "such.html", "There is no folder"),
+        (record, "is there already"),
     ):
         outcome = run("report", record, "--out", out)
         assert outcome.code == 2
@@ -164,21 +170,22 @@ def test_several_records_are_compared_over_time(run: Run, folder: Path, scored_c
     later = folder.with_name("later")
     assert run("audit", scored_csv, *SCORED, "--scores", "p", "--row-id", "name", "--out", later).code == 0
     first, last = folder / "audit.json", later / "audit.json"
-    worse = run("report", first, last)
+    trend = folder / "trend.html"
+    worse = run("report", first, last, "--out", trend)
     assert (worse.code, worse.stdout) == (1, "")
     assert ": worse.\nWorse: the mean gap rose by " in worse.stderr
-    assert "Audits over time" in (later / "trend.html").read_text("utf-8")
+    assert "Audits over time" in trend.read_text("utf-8")
     dated = {**read(first), "made_at": "2026-01-01T00:00:00Z"}
     first.write_text(json.dumps(dated), "utf-8")
-    turned = run("report", last, first, "--quiet")
+    turned = run("report", last, first, "--out", folder / "back.html", "--quiet")
     assert turned.code == 2
     assert "not oldest first" in turned.stderr
     assert "--as-given" in turned.stderr
-    assert run("report", last, first, "--quiet", "--as-given").code == 0
+    assert run("report", last, first, "--out", folder / "back.html", "--quiet", "--as-given").code == 0
     by_sex = (*SCORED[:3], "sex", *SCORED[4:])
     other = folder.with_name("by_sex")
     assert run("audit", scored_csv, *by_sex, "--scores", "p", "--row-id", "name", "--out", other).code == 0
-    refused = run("report", first, other / "audit.json")
+    refused = run("report", first, other / "audit.json", "--out", folder / "unlike.html")
     assert refused.code == 3
     assert "The two audits differ in their sensitive columns" in refused.stderr
     assert "Better" not in refused.stderr
@@ -188,7 +195,7 @@ def test_several_records_are_compared_over_time(run: Run, folder: Path, scored_c
 def test_one_bad_record_of_several_is_named(run: Run, folder: Path) -> None:
     bad = folder / "bad.json"
     bad.write_text("{}")
-    outcome = run("report", folder / "audit.json", bad)
+    outcome = run("report", folder / "audit.json", bad, "--out", folder / "trend.html")
     assert (outcome.code, outcome.stderr.count("\n")) == (2, 1)
     assert str(bad) in outcome.stderr
     assert not (folder / "trend.html").exists()

@@ -110,8 +110,8 @@ def test_what_cannot_be_read_or_written_is_refused_in_a_line(run: Run, folder: P
         ((folder, folder / "junit.xml", "--out", out), "its first row has no column 'key'"),
         ((sheet, sheet, "--out", out), "is not the record of an audit"),
         ((folder.parent / "none", sheet, "--out", out), "cannot be read"),
-        ((folder, sheet, "--out", folder), "is there already. Name a new folder."),
-        ((folder, sheet, "--out", sheet), "which is a file"),
+        ((folder, sheet, "--out", folder), "is there already, and is not replaced"),
+        ((folder, sheet, "--out", sheet), "is the input"),
         ((folder, sheet), "Missing option '--out'"),
         ((folder, "--out", out), "review merge needs filled-in sheets"),
     ):
@@ -133,7 +133,7 @@ def test_a_sheet_is_written_once_more_as_csv_or_workbook(run: Run, folder: Path)
     assert csv_file.read_bytes() == (folder / "review_sheet.csv").read_bytes()
     assert run("review", "merge", folder, csv_file, book, "--out", folder.with_name("merged")).code == 0
     for args, reason in (
-        ((folder, "--out", book), "which is there already and may be filled in"),
+        ((folder, "--out", book), "is there already"),
         ((folder, "--out", folder.with_name("sheet.ods")), "Name a file that ends in .csv or .xlsx"),
         ((folder, csv_file, "--out", folder.with_name("new.csv")), "review sheet takes no sheets"),
     ):

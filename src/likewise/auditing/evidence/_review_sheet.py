@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise._checks import free_name
+from likewise._files import write_file
 from likewise.auditing.evidence._tables import (
     as_text,
     defuse_formulas,
@@ -113,7 +114,7 @@ def write_review_sheet(record: AuditRecord | Mapping[str, Any], path: str | Path
     record : AuditRecord or mapping
         What ``Audit.to_record`` or ``Audit.to_dict`` returns.
     path : str or Path
-        The same record gives the same bytes.
+        A file that is not there yet; the same record gives the same bytes.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def write_review_sheet(record: AuditRecord | Mapping[str, Any], path: str | Path
     ...     Path(folder, "review.csv").read_text().splitlines()[0][:39]
     '"pair","key","reviewer","date","disposi'
     """
-    Path(path).write_bytes(sheet_as_bytes(record, Path(path).suffix))
+    write_file(path, sheet_as_bytes(record, Path(path).suffix))
 
 
 def sheet_as_bytes(record: AuditRecord | Mapping[str, Any], suffix: str) -> bytes:

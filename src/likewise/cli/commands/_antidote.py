@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
-import shutil
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
@@ -15,6 +14,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from likewise._files import KIND_OF_MODELS, check_folder, remove_folder
 from likewise._folders import read_about
 from likewise._format import count_of
 from likewise._json import plain
@@ -112,6 +112,8 @@ def antidote(columns: GeneratorColumns, source: TableFile, options: AntidoteOpti
         raise typer.BadParameter("it is for .csv files; other files keep text as text.", param_hint="--defuse-formulas")
     if options.out is not None:
         check_table_target(options.out, source.data)
+    if options.save is not None:
+        check_folder(options.save, KIND_OF_MODELS, [source.data])
     generate = _into_table if options.out is None or not is_folder(options.out) else _into_folder
     generate(open_messages(options.quiet), columns, source, options)
 
@@ -182,7 +184,7 @@ def _into_folder(console: Console, columns: GeneratorColumns, source: TableFile,
     if options.ratio is not None:
         amount["ratio"] = _scaled_ratio(console, generator, rows, options)
     found = _write_parts(console, generator, rows, out, {**amount, "about": {"question": question}})
-    shutil.rmtree(_fitted_folder(out), ignore_errors=True)
+    remove_folder(_fitted_folder(out, question), KIND_OF_MODELS)
     _check_number(found, options)
     few, together = _first_antidotes(generator, rows, amount)
     rule = generator.rule or Comparability()
@@ -256,26 +258,25 @@ def _fit_once(
     """Keep a network beside the unfinished folder, so that a resumed run need not fit it again."""
     from likewise.generation import load_generator
 
-    kept = _fitted_folder(out)
-    asked = kept / "question.json"
-    if asked.is_file() and json.loads(asked.read_text("utf-8")) == question:
+    kept = _fitted_folder(out, question)
+    if kept.is_dir():
         say(console, "The generator of the earlier run is used.")
-        generator = load_generator(kept / "generator", device=options.device)
+        generator = load_generator(kept, device=options.device)
         if options.save is not None:
             generator.save(options.save)
         return generator
     generator = fit()
     if options.load is None and options.kind != "uniform":
-        shutil.rmtree(kept, ignore_errors=True)
-        generator.save(kept / "generator")
-        unfinished = asked.with_name(".question.json")
-        unfinished.write_text(json.dumps(question), "utf-8")
-        os.replace(unfinished, asked)
+        for other in kept.parent.iterdir():
+            if other.name.startswith(f".{out.name}.") and other.suffix == kept.suffix:
+                remove_folder(other, KIND_OF_MODELS)
+        generator.save(kept)
     return generator
 
 
-def _fitted_folder(out: Path) -> Path:
-    return out.with_name(f".{out.name}.learned")
+def _fitted_folder(out: Path, question: dict[str, Any]) -> Path:
+    digest = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
+    return out.with_name(f".{out.name}.{digest[:16]}.learned")
 
 
 def _training_rows(console: Console, rows: TableStream, options: GeneratorOptions) -> pa.Table:

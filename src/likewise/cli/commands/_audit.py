@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from likewise._files import KIND_OF_AUDITS, new_folder
 from likewise.auditing import Policy
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, print_json, print_result, say, working
 from likewise.cli._explanations import ExplanationOptions, Explanations
 from likewise.cli._options import OUTPUT, given_options, option, takes
-from likewise.cli._outputs import check_audit_target, complete_record, hash_files, read_plan, write_audit
+from likewise.cli._outputs import audit_files, complete_record, hash_files, read_plan
 from likewise.cli._plan import (
     AuditOptions,
     AuditPlan,
@@ -138,8 +140,6 @@ def audit(
     context: typer.Context,
 ) -> int:
     """Measure, judge, write and print; the exit code is the verdict's."""
-    if options.out is not None:
-        check_audit_target(options.out)
     policy = None if options.policy is None else read_policy(options.policy)
     sealed = None if asked.plan is None else read_plan(asked.plan)
     if policy is None and sealed is not None and sealed.policy is not None:
@@ -147,12 +147,15 @@ def audit(
     console = open_messages(options.quiet)
     request = Request(columns, source, asked, sealed, given_options(context)).read_by_plan()
     explained.check(asked)
-    run = _run(console, request, explained.explanations())
-    verdict = None if policy is None else _judge(run.audit, policy, str(options.policy or asked.plan))
-    record = complete_record(run.audit.to_record(verdict), run.plan, request.source, run.model, run.files)
-    record = record if sealed is None else AuditRecord.of(record.under(sealed))
-    if options.out is not None:
-        write_audit(options.out, record)
+    read: list[str | Path] = [*source.data, *source.files()]
+    read += [one for one in (options.policy, asked.plan, asked.model) if one is not None]
+    with nullcontext() if options.out is None else new_folder(options.out, KIND_OF_AUDITS, read) as put:
+        run = _run(console, request, explained.explanations())
+        verdict = None if policy is None else _judge(run.audit, policy, str(options.policy or asked.plan))
+        record = complete_record(run.audit.to_record(verdict), run.plan, request.source, run.model, run.files)
+        record = record if sealed is None else AuditRecord.of(record.under(sealed))
+        if put is not None:
+            put(audit_files(record))
     if options.as_json:
         print_json(record.to_dict())
     else:

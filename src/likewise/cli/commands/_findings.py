@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from likewise._folders import hash_file
+from likewise._files import hash_file
 from likewise._format import count_of
 from likewise._json import plain
 from likewise._version import __version__

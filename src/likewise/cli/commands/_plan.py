@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from likewise._folders import hash_file
+from likewise._files import check_file, hash_file, write_file
 from likewise._version import __version__
 from likewise.auditing import Policy
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import one_line, open_messages, say, working
 from likewise.cli._options import OUTPUT, option, takes
-from likewise.cli._outputs import check_file_target, hash_files, now, record_command, write_text
+from likewise.cli._outputs import hash_files, now, record_command
 from likewise.cli._plan import AuditOptions, AuditPlan, make_plan
 from likewise.cli._tables import TableFiles
 from likewise.cli.commands._audit import read_policy
-from likewise.exceptions import TableFileError
 from likewise.record._internal import ModelOrigin, PlannedData, SealedPlan, SettingsRecord, read_as
 from likewise.schema._internal import hash_table
 
@@ -59,9 +58,7 @@ class PlanOptions:
 def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, options: PlanOptions) -> int:
     """Read the table without its scores, and write the plan."""
     _refuse_unsealed(asked)
-    check_file_target(options.out)
-    if options.out.exists():
-        raise TableFileError(f"--out is '{options.out}', which exists. A plan is not overwritten: name another file.")
+    check_file(options.out, [*source.data, *source.files()])
     policy = None if options.policy is None else read_policy(options.policy)
     console = open_messages(options.quiet)
     with working(console, "Reading"):
@@ -72,7 +69,7 @@ def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, option
     frame = frame.drop_columns(present)
     made = make_plan(console, notes, columns, asked, frame, source.name, unread=scores, text=text)
     sealed = _seal(made, source, asked, frame, policy, has_scores=bool(present))
-    write_text(options.out, json.dumps(sealed.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_file(options.out, json.dumps(sealed.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     say(console, sealed.rule_in_words, "")
     typer.echo(one_line(f"Sealed at {sealed.sealed_at}, without using a score: {options.out}"))
     typer.echo(f"Checksum (SHA-256) {sealed.compute_checksum()}")

@@ -10,11 +10,12 @@ from typing import Final, Literal
 import typer
 
 from likewise._checks import check_choice
+from likewise._files import check_file, write_file
 from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, argument, option, takes
-from likewise.cli._outputs import check_file_target, load_json, read_record, write_text
-from likewise.exceptions import ParameterError, TableFileError
+from likewise.cli._outputs import load_json, read_record
+from likewise.exceptions import ParameterError
 from likewise.record import AuditRecord
 
 HELP: Final = """Turn the record of an audit into an HTML page.
@@ -58,8 +59,8 @@ class ReportOptions:
     )
     out: Path | None = option(
         *(None, OUTPUT, "FILE"),
-        "HTML file to write; by default report.html (of several records, trend.html; with --page, its name) beside the "
-        "last record. With --page, a name that ends in .md gives Markdown.",
+        "HTML file to write; by default report.html here (of several records, trend.html; with --page, its name). With "
+        "--page, a name that ends in .md gives Markdown. A file that is there already is not replaced.",
         names="--out -o",
     )
     quiet: bool = shared.QUIET()
@@ -75,14 +76,12 @@ def report(options: ReportOptions) -> int:
         raise typer.BadParameter("it goes with one record; leave out the others.", param_hint="--page")
     if options.page is not None:
         return _report_page(options.page, path, options)
-    out = options.out if options.out is not None else path.parent / ("trend.html" if earlier else "report.html")
+    out = options.out if options.out is not None else Path("trend.html" if earlier else "report.html")
     record = _read(path)
-    if out.is_dir():
-        raise TableFileError(f"--out is '{out}', which is a folder. Name a file, such as '{out / 'report.html'}'.")
-    check_file_target(out, *options.record)
+    check_file(out)
     if earlier:
         return _report_series([*map(_read, earlier), record], out, options)
-    write_text(out, to_html(record))
+    write_file(out, to_html(record))
     if not options.quiet:
         typer.echo(one_line(f"The report is {out}."), err=True)
     return 0
@@ -94,7 +93,7 @@ def _report_series(records: list[AuditRecord], out: Path, options: ReportOptions
     from likewise.report import series_to_html
 
     series = compare_series(records, _name_records(options.record), as_given=options.as_given)
-    write_text(out, series_to_html(series))
+    write_file(out, series_to_html(series))
     if not options.quiet:
         found = f"From '{options.record[0]}' to '{options.record[-1]}': {series.outcome}."
         unlike = [note.text for note in series.notes if not series.is_comparable and note.kind == "unlike"]
@@ -119,14 +118,12 @@ def _report_page(page: str, path: Path, options: ReportOptions) -> int:
     from likewise.report._internal import PAGES
 
     check_choice("page", page, tuple(PAGES))
-    out = options.out if options.out is not None else path.parent / f"{page}.html"
-    if out.is_dir():
-        raise TableFileError(f"--out is '{out}', which is a folder. Name a file, such as '{out / f'{page}.html'}'.")
+    out = options.out if options.out is not None else Path(f"{page}.html")
     form = FORMS.get(out.suffix.lower())
     if form is None:
         raise ParameterError(f"is '{out}'; with --page, give a name that ends in .html or .md.", "out")
-    check_file_target(out, path)
-    write_text(out, to_page(_read(path), page, form=form))
+    check_file(out)
+    write_file(out, to_page(_read(path), page, form=form))
     if not options.quiet:
         typer.echo(one_line(f"The page is {out}."), err=True)
     return 0

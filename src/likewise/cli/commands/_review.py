@@ -8,11 +8,13 @@ from typing import Final, Literal
 
 import typer
 
+from likewise._files import Put, new_folder
 from likewise.cli import _options as shared
 from likewise.cli._console import one_line
 from likewise.cli._options import OUTPUT, REQUIRED, argument, option, takes
-from likewise.cli._outputs import check_reviewed_target, load_json, read_record, write_reviewed, write_sheet
+from likewise.cli._outputs import load_json, read_record, reviewed_files, write_sheet
 from likewise.exceptions import LikewiseError, ReviewError
+from likewise.record import AuditRecord
 
 HELP: Final = """Write the review sheet of an audit, or merge filled-in sheets into its record.
 
@@ -60,8 +62,6 @@ class ReviewOptions:
 @takes(options=ReviewOptions)
 def review(options: ReviewOptions) -> int:
     """Write a sheet; or read sheets back, and write the record with its reviews, or say what is wrong."""
-    from likewise.auditing import merge_reviews
-
     if bool(options.sheets) != (options.action == "merge"):
         wrong = "needs filled-in sheets. Name some" if options.action == "merge" else "takes no sheets. Leave them out"
         raise LikewiseError(f"review {options.action} {wrong}.")
@@ -72,7 +72,13 @@ def review(options: ReviewOptions) -> int:
         if not options.quiet:
             typer.echo(one_line(f"The review sheet is in {options.out}."), err=True)
         return 0
-    check_reviewed_target(options.out)
+    with new_folder(options.out, None, options.sheets or ()) as put:
+        return _merge(record, options, put)
+
+
+def _merge(record: AuditRecord, options: ReviewOptions, put: Put) -> int:
+    from likewise.auditing import merge_reviews
+
     try:
         merged = merge_reviews(record, *(options.sheets or ()))
     except ReviewError as error:
@@ -81,7 +87,7 @@ def review(options: ReviewOptions) -> int:
         more = f"... and {len(error.faults) - N_SHOWN:,} more. " if len(error.faults) > N_SHOWN else ""
         typer.echo(f"likewise: {more}Nothing was written.", err=True)
         return DIFFERS
-    write_reviewed(options.out, merged)
+    put(reviewed_files(merged))
     for line in (merged.review_summary, *merged.review_summary.agreements):
         typer.echo(one_line(str(line)))
     if not options.quiet:
