@@ -69,6 +69,7 @@ def audit(
     random_state: int = 0,
     max_pairs: int = 5_000_000,
     when_too_many: TooMany = "stream",
+    confirmed: str | Sequence[str] = (),
     pairs: str | Path | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | bool | None = None,
@@ -148,6 +149,10 @@ def audit(
         nor counts all pairs, so that its time grows with people and ``max_pairs``, even with 10^10 pairs: everything is
         measured on ``max_pairs`` sampled pairs, with intervals that allow for it, and coverage on sampled people. The
         notes say what was done.
+    confirmed : str or sequence of str, optional
+        Columns that you have looked at. An audit notes columns that people are matched on and that follow from scores,
+        decision or label as if made from them, and columns of categories with values that are written alike, and no
+        limit on pairs passes until such a column is left out, mended or named here.
     pairs : str or Path, optional
         A folder that :func:`likewise.comparable.write_pairs` wrote of the same people and rule, so that pairs are
         searched for once for many models: of ``schema.encode(X, y)``, in regression with one label for all,

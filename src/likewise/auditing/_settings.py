@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from inspect import Parameter, signature
 from typing import Any, Final, Literal, TypeVar
@@ -56,11 +56,13 @@ class AuditSettings:
     seed: int = 0
     max_pairs: int = 5_000_000
     when_too_many: TooMany = "stream"
+    confirmed: str | Sequence[str] = ()  # columns whose notes are no doubt
 
     def __post_init__(self) -> None:
         """Refuse values that no audit can be made with."""
         check_choice("task", self.task, ("auto", *TASKS))
         check_choice("when_too_many", self.when_too_many, ("stream", "sample"))
+        object.__setattr__(self, "confirmed", _names(self.confirmed))
         if self.sample_weight is not None and not isinstance(self.sample_weight, str):
             raise ParameterError("holds no column's name; give an array to audit itself.", "sample_weight")
         self._check_counts()
@@ -79,7 +81,8 @@ class AuditSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: what the record of an audit holds as its settings."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ELSEWHERE}
+        known = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ELSEWHERE}
+        return known | {"confirmed": list(self.confirmed)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], **others: Any) -> AuditSettings:
@@ -177,6 +180,14 @@ class AuditSettings:
             raise ParameterError(f"is {rate!r}; give a share from 0 to 1.", "approval_rate")
         if self.scale is not None and not (_is_number(self.scale) and 0 < self.scale < math.inf):
             raise ParameterError(f"is {self.scale!r}; give a number above 0.", "scale")
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    """Return one name or several as a tuple."""
+    names = (given,) if isinstance(given, str) else tuple(given or ())
+    if not all(isinstance(name, str) for name in names):
+        raise ParameterError(f"is {given!r}; give names of columns.", "confirmed")
+    return names
 
 
 def _is_number(value: Any) -> bool:

@@ -28,6 +28,7 @@ REQUIRED: Final = MISSING
 OPTION_NAMES: Final = {
     **{"n_resamples": "--resamples", "random_state": "--seed"},
     **{"ignored": "--ignore", "y": "--label", "sample_weight": "--weight"},
+    **{"confirmed": "--confirm", "matched": "--must-match"},
 }
 OF_RULE_FILE: Final = ("max_ordinal_shift", "sensitive_differs", "no_better", "score_band")  # and of no option
 

@@ -77,6 +77,12 @@ class ScoreOptions:
         "Column with how much each person counts, such as a survey or exposure weight; a pair counts as the product of "
         "its two weights. Not matched on.",
     )
+    confirmed: list[str] | None = option(
+        *(None, COLUMNS, "COLUMNS"),
+        "Columns that you have looked at: ones that follow from scores, decision or label, or with values that are "
+        "written alike, on which no limit on pairs passes otherwise.",
+        names="--confirm",
+    )
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -108,7 +114,7 @@ class ScoreOptions:
     def settings(self) -> AuditSettings:
         """Return the checked parameters; the positive label is still text."""
         names = [one.name for one in fields(AuditSettings) if hasattr(self, one.name)]
-        return AuditSettings(**{name: getattr(self, name) for name in names})
+        return AuditSettings(**{name: getattr(self, name) for name in names} | {"confirmed": self.confirmed or ()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,7 +333,11 @@ def _type_labels(
     asked: ScoreOptions, frame: pa.Table, label: str | None, scores: list[str], names: ColumnNames
 ) -> AuditSettings:
     """Return the settings with labels, or decisions, of the type of their column, and a known column of weights."""
-    settings = replace(asked.settings(), reference=_read_reference(asked.reference, frame.column_names))
+    settings = replace(
+        asked.settings(),
+        reference=_read_reference(asked.reference, frame.column_names),
+        confirmed=names.find_all("--confirm", asked.confirmed),
+    )
     if settings.sample_weight is not None:
         settings = replace(settings, sample_weight=names.find("--weight", settings.sample_weight))
         if settings.sample_weight in scores:

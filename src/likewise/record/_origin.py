@@ -91,6 +91,7 @@ class SettingsRecord:
     max_pairs: int | None = None
     when_too_many: str | None = None
     n_worst: int | None = None
+    confirmed: tuple[str, ...] = ()  # columns whose notes are no doubt
     intervals: str | None = None  # how they are computed
 
 

@@ -27,6 +27,10 @@ NoteKind = Literal[
     "one_person",  # one person is in many of the pairs
     "approval_rate",
     "roles_inferred",
+    "derived_column",  # a compared column that follows from scores, decision or label
+    "alike_groups",  # values of a sensitive column that are written alike
+    "alike_values",  # of another column
+    "confirmed",  # what was noticed about a column, and confirmed
     "smoothed",  # scores depend on other people's, and on whose
     "squeezed",  # gaps fell because the scores moved closer together
     "unlike",  # two audits differ in a setting

@@ -16,6 +16,7 @@ from likewise._checks import suggest
 from likewise._json import plain
 from likewise.auditing._internal import (
     AuditSettings,
+    People,
     ResolvedTask,
     ask_scores,
     check_decisions,
@@ -331,10 +332,15 @@ class CodedPeople:
 
     def sample(self) -> CodedTable:
         """Return a sample of people as a coded table, used to plan joins."""
+        return self.examine().table
+
+    def examine(self) -> People:
+        """Return a sample of people, with their rows."""
         share = min(1.0, 1.2 * PLANNED_ON / max(self.n_people, 1))
         with quiet():
             some = self.frame if share == 1.0 else self.frame.sample(fraction=share, seed=0)
-            return self._table(some.limit(PLANNED_ON).toArrow(), KINDS)
+            found = some.limit(PLANNED_ON).toArrow()
+        return People(frame=None, table=self._table(found, KINDS), rows=found.column("row").to_numpy())
 
     def look_up(self, rows: NDArray[np.int64]) -> tuple[pa.Table, CodedTable]:
         """Return a few people by row: the user's values and the codes of all columns."""

@@ -62,6 +62,9 @@ def _is_of_pairs(name: str) -> bool:
 DOUBTS: Final[Mapping[NoteKind, Callable[[str], bool]]] = {
     "collapsed": _is_of_pairs,
     "label_is_decision": lambda name: name not in WITHOUT_LABELS,
+    "derived_column": _is_of_pairs,
+    "alike_groups": lambda name: _is_of_pairs(name) or name == "impact_ratio",
+    "alike_values": _is_of_pairs,
 }
 
 

@@ -58,6 +58,7 @@ class Question:
     scored_by: str | None  # whose scores they depend on besides, in words, of models that say so
     is_positive_named: bool  # by the caller, or by labels 0 and 1
     shown: People | None = None  # whose values are at hand, where the frame lacks some
+    examined: People | None = None  # some of all, with their codes, where the table lacks columns
     checksum: str | None = None  # of the people as compared, where the table lacks columns
     weights: Weights | None = None  # as they were given
 
@@ -153,6 +154,10 @@ def build_question(
     weights: Weights | None = None,
 ) -> Question:
     """Return the question about people with checked scores; ``are_words`` if 1 was a favourable decision in words."""
+    unknown = [name for name in settings.confirmed if schema.roles.role_of(name) is None]
+    if unknown:
+        hint = suggest(unknown[0], [one.name for one in schema.columns])
+        raise ParameterError(f"names column '{unknown[0]}', which has no role.{hint}", "confirmed")
     times = None if weights is None else weights.values
     is_low = not are_words and favours_low(settings.favourable, table.classes.tolist(), settled)
     return Question(

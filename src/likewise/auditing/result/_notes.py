@@ -16,6 +16,7 @@ from likewise.auditing.inference._intervals import FEWEST_PEOPLE
 from likewise.auditing.pairs._gather import Gathered
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR
 from likewise.auditing.people._bounds import FEWEST_CARRYING, FEWEST_OF_LABEL, OF_RAREST, count_carrying
+from likewise.auditing.question._noticed import note_columns
 from likewise.auditing.question._question import Question
 from likewise.auditing.question._weights import mean_of, spread_between
 from likewise.comparable import explain_few_pairs, explain_wide_limits
@@ -49,6 +50,7 @@ def write_notes(
         _note_decisions(question),
         *_note_labels(question),
         _note_decided(question),
+        *note_columns(question, settings.confirmed),
         _note_auc(question, measures),
         *_note_few(question, gathered, measures),
         *_note_wide(question),
