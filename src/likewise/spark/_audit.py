@@ -163,8 +163,8 @@ def _measure(people: CodedPeople, question: Question, settings: AuditSettings, p
     rows = rows_to_show(summary)
     shown, table = people.look_up(rows)
     checksum = hash_frame(people.frame, people.coder.reference, people.n_people)
-    known = {"shown": People(frame=shown, table=table, rows=rows), "examined": people.examine()}
-    question = replace(question, checksum=checksum, **known)
+    of_people = People(frame=shown, table=table, rows=rows)
+    question = replace(question, shown=of_people, examined=people.examine(), checksum=checksum)
     return conclude_audit(question, Gathered.from_summary(summary, question.table), within, settings, progress)
 
 

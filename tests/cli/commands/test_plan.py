@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -326,3 +327,22 @@ def test_verify_says_when_the_record_names_no_plan(run: Run, record: Path, score
     outcome = run("verify", record, scored_csv, "--plan", plan)
     assert outcome.code == 1
     assert "names no plan" in outcome.stdout
+
+
+def test_a_column_that_is_made_from_the_score_is_confirmed_in_the_audit_or_in_the_plan(
+    run: Run, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(0)
+    p = random.random(300).round(4)
+    people = {"sex": random.choice(["f", "m"], 300), "age": random.integers(18, 80, 300), "p": p, "approved": p >= 0.5}
+    pyarrow.csv.write_csv(pa.table(people), tmp_path / "made.csv")
+    (tmp_path / "policy.toml").write_text("max_gap_mean = 0.9\nmin_pairs = 1\n")
+    policy = ("--policy", tmp_path / "policy.toml", "--quiet")
+    asked = (tmp_path / "made.csv", "--sensitive", "sex", "--scores", "p", *policy)
+    doubted = run("audit", *asked)
+    assert doubted.code == 3
+    assert "--confirm approved" in " ".join(doubted.stdout.split())
+    assert run("audit", *asked, "--confirm", "approved", "--out", tmp_path / "out").code == 0
+    assert run("verify", tmp_path / "out" / "audit.json", tmp_path / "made.csv").code == 0
+    assert run("plan", *asked, "--confirm", "approved", "--out", tmp_path / "plan.json").code == 0
+    assert run("audit", tmp_path / "made.csv", "--plan", tmp_path / "plan.json", "--quiet").code == 0

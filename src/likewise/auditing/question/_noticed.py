@@ -190,9 +190,9 @@ def _targets(question: Question, rows: NDArray[np.int64]) -> Iterator[tuple[str,
             yield "scores", _Ranked.of(levels)
     if question.outcomes is not None:
         yield "outcome", _Ranked.of(rank_numbers(question.outcomes[rows])[0])
-    decisions = [] if scores.decisions is None else [("decision", np.asarray(scores.decisions))]
-    labels = [("label", question.table.labels)] if scores.has_labels else []
-    for what, codes in (*decisions, *labels):
+    coded: dict[str, Levels] = {} if scores.decisions is None else {"decision": np.asarray(scores.decisions)}
+    coded |= {"label": question.table.labels} if scores.has_labels else {}
+    for what, codes in coded.items():
         some = codes[rows]
         counts = np.bincount(some)
         often = np.argsort(-counts, kind="stable")[:MOST_LABELS]
