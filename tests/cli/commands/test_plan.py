@@ -329,9 +329,7 @@ def test_verify_says_when_the_record_names_no_plan(run: Run, record: Path, score
     assert "names no plan" in outcome.stdout
 
 
-def test_a_column_that_is_made_from_the_score_is_confirmed_in_the_audit_or_in_the_plan(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_column_made_from_the_score_is_confirmed_in_the_audit_or_in_the_plan(run: Run, tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     p = random.random(300).round(4)
     people = {"sex": random.choice(["f", "m"], 300), "age": random.integers(18, 80, 300), "p": p, "approved": p >= 0.5}
