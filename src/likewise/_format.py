@@ -20,6 +20,8 @@ POINTS: Final = " pp"
 WIDTH: Final = 100  # letters in a line of text
 # the names of gaps between two scores
 GAP: Final = re.compile(r"(?<!rank_)gap_(mean|median|q3|q95|max)$|^certified_(mean|max)$|^(sensitive_)?part$")
+# of GitHub, where a line begins, and of Azure and TeamCity, anywhere: ##[error], ##vso[...]
+COMMAND: Final = re.compile(r"((?:^|(?<=[\r\n]))[^\w\r\n]*?)(?=::)|(?<=#)(?=#\w*\[)")
 SMALLEST: Final = 0.001  # a plain number below it would show as 0.000
 
 
@@ -86,11 +88,24 @@ def count_of(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def one_line(text: str) -> str:
+    """Put a message on one line, without the control characters that data may contain."""
+    return "".join(
+        letter if letter.isprintable() else " " if letter.isspace() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+
+
+def tame(text: str) -> str:
+    """Put a backslash into what a service that runs jobs would take for a command in its log, such as ``::error::``."""
+    return COMMAND.sub(r"\g<0>\\", text)
+
+
 def line_up(rows: Sequence[Sequence[str]]) -> str:
     """Format rows of cells in columns as wide as their widest cell, two blanks apart."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join(line.rstrip() for line in lines)
+    return tame("\n".join(line.rstrip() for line in lines))
 
 
 def sum_up(outcomes: Sequence[str], min_pairs: int = 0, n_of_pairs: int = 0) -> OutcomeSummary:
@@ -132,4 +147,4 @@ def list_lines(items: Iterable[Any]) -> list[str]:
 
 def wrap(text: str, first: str = "", later: str = "") -> list[str]:
     """Break a sentence into lines."""
-    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=later)
+    return [tame(line) for line in textwrap.wrap(one_line(text), WIDTH, initial_indent=first, subsequent_indent=later)]

@@ -7,6 +7,8 @@ import warnings
 from pathlib import Path
 from typing import Final
 
+from likewise._format import one_line
+
 # the user's call may pass through scikit-learn's searches and pipelines
 INSIDE: Final = tuple(str(Path(__file__).parent) + end for end in ("/", "\\"))
 
@@ -23,4 +25,4 @@ def warn(message: str, category: type[Warning]) -> None:
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(INSIDE):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level + 1)
+    warnings.warn(one_line(message), category, stacklevel=level + 1)

@@ -1,5 +1,7 @@
 """All errors and warnings of likewise; messages say what was found, where, and what to do."""
 
+from likewise._format import one_line
+
 __all__ = [
     "AttackFailed",
     "DatasetUnavailable",
@@ -33,11 +35,15 @@ __all__ = [
 ]
 
 
+def _join_lines(text: str) -> str:
+    return one_line(" ".join(line.strip() for line in text.splitlines()))
+
+
 class LikewiseError(Exception):
     """Base class of all errors raised by likewise; each message is one line, whatever values it shows."""
 
     def __str__(self) -> str:
-        return " ".join(line.strip() for line in super().__str__().splitlines())
+        return _join_lines(super().__str__())
 
 
 class ParameterError(LikewiseError, ValueError):
@@ -53,7 +59,7 @@ class ParameterError(LikewiseError, ValueError):
         self.parameter = parameter
 
     def __str__(self) -> str:
-        return " ".join(line.strip() for line in f"{self.parameter} {self.problem}".splitlines()).lstrip()
+        return _join_lines(f"{self.parameter} {self.problem}").lstrip()
 
 
 class SchemaError(LikewiseError, ValueError):

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise._format import one_line
 from likewise._json import plain
-from likewise.cli._console import one_line, share, shown
+from likewise.cli._console import share, shown
 
 
 @given(st.text())

@@ -269,3 +269,12 @@ def test_messages_name_parameters_as_options() -> None:
         assert parameter("sensitive_differs", "any") == "sensitive_differs = 'any' in the file of --rule"
         assert parameter("task", "binary") == "--task binary"
         assert parameter("bins", {"age": 4}) == "--bins age=4"
+
+
+@pytest.mark.parametrize("columns", ["0", "-5", "1", "99999999", "1e3", "\u0664\u0660", ""])
+def test_a_width_that_no_terminal_has_is_as_none(run: Run, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.delenv("COLUMNS")
+    usual = run("datasets")
+    monkeypatch.setenv("COLUMNS", columns)
+    assert run("datasets") == usual
+    assert len(usual.stdout) > 500

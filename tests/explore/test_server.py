@@ -82,7 +82,9 @@ def test_the_token_stands_on_no_command_line_and_the_file_that_has_it_is_private
     for is_asked in (True, False):
         with subprocess.Popen(
             [sys.executable, "-c", SERVES.replace("opens_browser=False, ", "")],
-            **{"stdout": subprocess.PIPE, "text": True, "env": settings},
+            stdout=subprocess.PIPE,
+            text=True,
+            env=settings,
         ) as running:
             assert running.stdout is not None
             running.stdout.readline()

@@ -15,6 +15,7 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from likewise._format import one_line
 from likewise._progress import rich_bar
 
 if TYPE_CHECKING:
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
     from likewise.schema import Roles, Schema
 
 N_LINES: Final = 24
-
-
-def one_line(text: str) -> str:
-    """Put a message on one line, without the control characters that data may contain."""
-    return "".join(
-        letter if letter.isprintable() else " " if letter.isspace() else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
 
 
 def shown(value: object, width: int = 24) -> str:
@@ -66,13 +60,19 @@ def open_messages(quiet: bool) -> Console:
 
 def print_json(record: dict[str, Any]) -> None:
     """Print a result as one JSON object."""
-    typer.echo(json.dumps(record, allow_nan=False))
+    typer.echo(json.dumps(record, allow_nan=False).replace("##", "#\\u0023"))  # which a log takes for a command
 
 
 def print_result(lay_out: Callable[[int], RenderableType]) -> None:
     """Print a result that is laid out for the width of the terminal."""
     screen = Console(markup=False, highlight=False, emoji=False)
     screen.print(lay_out(screen.width))
+
+
+def tell(*lines: object, err: bool = False) -> None:
+    """Print results, one line each."""
+    for line in lines:
+        typer.echo(one_line(str(line)), err=err)
 
 
 def say(console: Console, *lines: str) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 import warnings
-from contextlib import suppress
+from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, Final, TextIO
+from typing import Annotated, Any, Final, TextIO, cast
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from likewise._checks import name_parameters
+from likewise._format import one_line, tame
 from likewise._memory import address_limit
 from likewise._progress import hush
 from likewise._version import __version__
@@ -43,6 +45,7 @@ COMMANDS: Final = {
     "explore": "Explore pairs, rule and model on a local page.",
     "datasets": "List the data sets that likewise can load.",
 }
+SOUND_WIDTH: Final = re.compile(r"[2-9][0-9]|[1-9][0-9]{2,3}")  # of a terminal, in letters
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 
 
@@ -113,6 +116,30 @@ def run(args: list[str] | None) -> int:
         # a terminal that lacks a letter shows "?" for it
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    if not SOUND_WIDTH.fullmatch(os.environ.get("COLUMNS", "80")):
+        del os.environ["COLUMNS"]  # as where nothing is known of the terminal
+    with ExitStack() as stack:
+        for redirect, stream in ((redirect_stdout, sys.stdout), (redirect_stderr, sys.stderr)):
+            if stream is not None:
+                stack.enter_context(redirect(cast(TextIO, TameStream(stream))))
+        return _run(args)
+
+
+class TameStream:
+    """A stream in which data, printed by whatever library, are no commands to a service that keeps it as a log."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text of whole lines."""
+        return self._stream.write(tame(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _run(args: list[str] | None) -> int:
     with warnings.catch_warnings(), name_parameters(spell_option), hush():  # commands show their own progress
         _print_warnings_in_one_line()
         try:
@@ -192,8 +219,6 @@ def _explain_usage(error: BaseException) -> str:
 
 
 def _say(message: str) -> None:
-    from likewise.cli._console import one_line  # with rich, which the first screen does without
-
     typer.echo(f"likewise: {one_line(message)}", err=True)
 
 

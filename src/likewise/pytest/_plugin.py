@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
 
+from likewise._format import one_line, tame
 from likewise.exceptions import PolicyError, TableFileError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _read_limits(path: Path, metafunc: pytest.Metafunc) -> dict[str, Policy]:
 
 
 def _refuse(message: str) -> NoReturn:
-    pytest.fail(message, pytrace=False)
+    pytest.fail(tame(one_line(message)), pytrace=False)
 
 
 @pytest.fixture

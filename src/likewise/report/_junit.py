@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from typing import Any
 
+from likewise._format import tame
 from likewise.record import AuditRecord
 from likewise.record._internal import Check
 from likewise.report._summary import show_sense, sum_up_verdict, title_of_check
@@ -50,14 +51,18 @@ def to_junit(record: AuditRecord | Mapping[str, Any]) -> str:
         "time": "0",
     }
     root = ET.Element("testsuites", {"name": SUITE, **counts})
-    made_at = {"timestamp": clean(record.made_at.removesuffix("Z"))} if record.made_at else {}
+    made_at = {"timestamp": _plain(record.made_at.removesuffix("Z"))} if record.made_at else {}
     suite = ET.SubElement(root, "testsuite", {"name": SUITE, **counts, **made_at})
     properties = ET.SubElement(suite, "properties")
     for name, value in _properties(record).items():
-        ET.SubElement(properties, "property", {"name": name, "value": clean(as_text(value))})
+        ET.SubElement(properties, "property", {"name": name, "value": _plain(as_text(value))})
     suite.extend(cases)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _plain(text: str) -> str:
+    return tame(clean(text))
 
 
 def _properties(record: AuditRecord) -> dict[str, Any]:
@@ -89,8 +94,8 @@ def _cases(record: AuditRecord) -> list[ET.Element]:
 
 def _check(check: Check, points: bool) -> ET.Element:
     case = _case("likewise.policy", check.full_name)
-    reason = clean(check.reason)
-    details = f"{clean(as_text(title_of_check(check)))}, {show_sense(check, points=points)}: {reason}"
+    reason = _plain(check.reason)
+    details = f"{_plain(as_text(title_of_check(check)))}, {show_sense(check, points=points)}: {reason}"
     if check.outcome == "fail":
         ET.SubElement(case, "failure", {"message": reason, "type": "LimitNotMet"}).text = details
     elif check.outcome == "inconclusive":
@@ -101,4 +106,4 @@ def _check(check: Check, points: bool) -> ET.Element:
 
 
 def _case(group: str, name: str) -> ET.Element:
-    return ET.Element("testcase", {"classname": group, "name": clean(name), "time": "0"})
+    return ET.Element("testcase", {"classname": group, "name": _plain(name), "time": "0"})

@@ -17,7 +17,7 @@ LONGEST_WHOLE: Final = 300  # a shortened value can be read whole up to here
 MAX_ROWS: Final = 50
 
 # An underscore inside a word is not markup; most other marks are markup only at the start of a line.
-MARKUP: Final = re.compile(r"[\\`*\[\]|~$#!]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=www)\.", re.IGNORECASE)
+MARKUP: Final = re.compile(r"[\\`*\[\]|~$#!]|(?<![^\W_])_|_(?![^\W_])|:(?=//|:)|(?<=www)\.", re.IGNORECASE)
 LINE_START: Final = re.compile(r"^(\d*)([-+.)])(?=[\s-]|$)")
 
 # Invisible characters that shape visible ones: they join emoji, and letters of Arabic and Indic scripts.

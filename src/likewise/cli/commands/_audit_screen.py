@@ -10,8 +10,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from likewise._format import count_of, show_limit
-from likewise.cli._console import Example, one_line, plain_table, share, show_side_by_side, shown, stack
+from likewise._format import count_of, one_line, show_limit
+from likewise.cli._console import Example, plain_table, share, show_side_by_side, shown, stack
 from likewise.record import AuditRecord
 from likewise.record._internal import Coverage, Direction, PairCase
 from likewise.report._internal import (

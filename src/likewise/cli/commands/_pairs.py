@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from likewise._checks import parameter
+from likewise._format import one_line
 from likewise._memory import bytes_allowed
 from likewise.cli import _options as shared
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import (
-    one_line,
     open_messages,
     print_json,
     print_result,

@@ -15,7 +15,7 @@ from likewise._version import __version__
 from likewise.auditing import Policy
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
-from likewise.cli._console import one_line, open_messages, say, working
+from likewise.cli._console import open_messages, say, tell, working
 from likewise.cli._options import OUTPUT, option, takes
 from likewise.cli._outputs import hash_files, now, record_command
 from likewise.cli._plan import AuditOptions, AuditPlan, make_plan
@@ -71,7 +71,7 @@ def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, option
     sealed = _seal(made, source, asked, frame, policy, has_scores=bool(present))
     write_file(options.out, json.dumps(sealed.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     say(console, sealed.rule_in_words, "")
-    typer.echo(one_line(f"Sealed at {sealed.sealed_at}, without using a score: {options.out}"))
+    tell(f"Sealed at {sealed.sealed_at}, without using a score: {options.out}")
     typer.echo(f"Checksum (SHA-256) {sealed.compute_checksum()}")
     return 0
 

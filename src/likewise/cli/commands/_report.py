@@ -12,7 +12,7 @@ import typer
 from likewise._checks import check_choice
 from likewise._files import check_file, write_file
 from likewise.cli import _options as shared
-from likewise.cli._console import one_line
+from likewise.cli._console import tell
 from likewise.cli._options import OUTPUT, argument, option, takes
 from likewise.cli._outputs import load_json, read_record
 from likewise.exceptions import ParameterError
@@ -83,7 +83,7 @@ def report(options: ReportOptions) -> int:
         return _report_series([*map(_read, earlier), record], out, options)
     write_file(out, to_html(record))
     if not options.quiet:
-        typer.echo(one_line(f"The report is {out}."), err=True)
+        tell(f"The report is {out}.", err=True)
     return 0
 
 
@@ -97,8 +97,7 @@ def _report_series(records: list[AuditRecord], out: Path, options: ReportOptions
     if not options.quiet:
         found = f"From '{options.record[0]}' to '{options.record[-1]}': {series.outcome}."
         unlike = [note.text for note in series.notes if not series.is_comparable and note.kind == "unlike"]
-        for line in (found, *unlike, *map(str, series.conclusions), f"The report is {out}."):
-            typer.echo(one_line(line), err=True)
+        tell(found, *unlike, *series.conclusions, f"The report is {out}.", err=True)
     return series.exit_code
 
 
@@ -125,5 +124,5 @@ def _report_page(page: str, path: Path, options: ReportOptions) -> int:
     check_file(out)
     write_file(out, to_page(_read(path), page, form=form))
     if not options.quiet:
-        typer.echo(one_line(f"The page is {out}."), err=True)
+        tell(f"The page is {out}.", err=True)
     return 0

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-import typer
-
 from likewise._files import Put, new_folder
 from likewise.cli import _options as shared
-from likewise.cli._console import one_line
+from likewise.cli._console import tell
 from likewise.cli._options import OUTPUT, REQUIRED, argument, option, takes
 from likewise.cli._outputs import load_json, read_record, reviewed_files, write_sheet
 from likewise.exceptions import LikewiseError, ReviewError
@@ -70,7 +68,7 @@ def review(options: ReviewOptions) -> int:
     if options.action == "sheet":
         write_sheet(options.out, record)
         if not options.quiet:
-            typer.echo(one_line(f"The review sheet is in {options.out}."), err=True)
+            tell(f"The review sheet is in {options.out}.", err=True)
         return 0
     with new_folder(options.out, None, options.sheets or ()) as put:
         return _merge(record, options, put)
@@ -82,14 +80,12 @@ def _merge(record: AuditRecord, options: ReviewOptions, put: Put) -> int:
     try:
         merged = merge_reviews(record, *(options.sheets or ()))
     except ReviewError as error:
-        for fault in error.faults[:N_SHOWN]:
-            typer.echo(f"likewise: {one_line(fault)}", err=True)
+        tell(*(f"likewise: {fault}" for fault in error.faults[:N_SHOWN]), err=True)
         more = f"... and {len(error.faults) - N_SHOWN:,} more. " if len(error.faults) > N_SHOWN else ""
-        typer.echo(f"likewise: {more}Nothing was written.", err=True)
+        tell(f"likewise: {more}Nothing was written.", err=True)
         return DIFFERS
     put(reviewed_files(merged))
-    for line in (merged.review_summary, *merged.review_summary.agreements):
-        typer.echo(one_line(str(line)))
+    tell(merged.review_summary, *merged.review_summary.agreements)
     if not options.quiet:
-        typer.echo(one_line(f"The reviewed audit is in {options.out}."), err=True)
+        tell(f"The reviewed audit is in {options.out}.", err=True)
     return 0

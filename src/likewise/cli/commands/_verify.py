@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import typer
 
-from likewise._format import count_of
+from likewise._format import count_of, one_line
 from likewise.cli import _options as shared
-from likewise.cli._console import one_line, open_messages, shown, working
+from likewise.cli._console import open_messages, say, shown, tell, working
 from likewise.cli._explanations import Explanations
 from likewise.cli._models import ModelFile, load_model
 from likewise.cli._options import PLAN, argument, option, takes
@@ -81,12 +81,11 @@ def verify(options: VerifyOptions) -> int:
     with working(console, "Reading"):
         frame = source.read(text=plan.text).frame
     lines += _other_files(old, source, model)
-    for line in lines:
-        typer.echo(one_line(line))
+    tell(*lines)
     try:
         new = _compute(old, plan, source, model, frame, explained, console)
     except NoComparablePairs as error:
-        typer.echo(one_line(f"Nothing agrees: {error}"))
+        tell(f"Nothing agrees: {error}")
         return DIFFERS
     except PolicyError as error:
         raise LikewiseError(f"The policy in '{options.record}' cannot be applied: {error}") from error
@@ -96,11 +95,10 @@ def verify(options: VerifyOptions) -> int:
         reason = str(error).rstrip(".")
         raise LikewiseError(f"'{options.record}' cannot be recomputed: {reason}.") from error
     compared = compare(plain, new.to_dict(), _machine_dependent(old))
-    for note in _other_versions(old, new):
-        console.print(one_line(note), soft_wrap=True)
+    say(console, *_other_versions(old, new))
     _report(compared)
     if old.plan is not None and not (lines or compared.differences):
-        typer.echo(one_line(f"Plan: {sum_up_plan(old)}"))
+        tell(f"Plan: {sum_up_plan(old)}")
     if not compared.differences and new.verdict is not None:
         typer.echo(f"Recorded verdict: {sum_up_verdict(new)}")
     return DIFFERS if compared.differences or lines else 0
