@@ -55,3 +55,27 @@ _harness.answer("question", None, {{"one": [1], "two": [2]}}, measure, write_pag
         assert harness.subprocess.run([sys.executable, script], capture_output=True).returncode == 0
         assert (tmp_path / "question.md").read_text() == "one done 2\ntwo failed None\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["question.json.xz", "question.md", "question.py"]
+
+
+def test_tables_are_drawn_audited_and_counted() -> None:
+    script = importlib.import_module("conclusions")
+    tables = {"few, 10": 3, "named, half": 2, "branches": 2}
+    cells = {name: {"status": "done", **script.measure(name, n)} for name, n in tables.items()}
+    for name, n_tables in tables.items():
+        assert cells[name]["audited"] == n_tables
+        for one in cells[name]["measures"].values():
+            assert 0 <= one["passed"] + one["failed"] <= one["n"] <= n_tables
+    found = cells["named, half"]["conclusions"]
+    assert found["excess"] == found["significant"] == 1
+    assert found["named"] < 0.5 < found["found"]
+    page = script.write_page({"machine": "", "versions": {}, "cells": cells})
+    assert all(f"| {name} | {n} |" in " ".join(page.split()) for name, n in tables.items())
+
+
+def test_every_population_is_drawn_alike_from_a_seed_and_has_both_groups() -> None:
+    populations, numpy = importlib.import_module("_populations").POPULATIONS, importlib.import_module("numpy")
+    for name, population in populations.items():
+        one, other = (population.draw(numpy.random.default_rng(3)) for _ in range(2))
+        assert one.frame.equals(other.frame), name
+        assert one.scores.tolist() == other.scores.tolist(), name
+        assert set(one.people["group"]) == {"a", "b"}, name
