@@ -148,3 +148,10 @@ def list_lines(items: Iterable[Any]) -> list[str]:
 def wrap(text: str, first: str = "", later: str = "") -> list[str]:
     """Break a sentence into lines."""
     return [tame(line) for line in textwrap.wrap(one_line(text), WIDTH, initial_indent=first, subsequent_indent=later)]
+
+
+def describe_direction(threshold: float | None, favours_low: bool) -> str:
+    """Return who is approved, or, where nobody is decided on, which scores are better."""
+    if threshold is None:
+        return f"{'Lower' if favours_low else 'Higher'} scores are better"
+    return f"Decision threshold: approve {'below' if favours_low else 'at or above'} {threshold:.6g}"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count, check_number
+from likewise._format import describe_direction
 from likewise._json import plain
 from likewise._version import __version__
 from likewise.auditing._internal import (
@@ -201,6 +202,7 @@ class Explorer:
             "has_baseline": self._baseline is not None,
             "baseline_note": self._describe_baseline(),
             "favours_low": scores.favours_low,
+            "direction": "" if scores.values.ndim > 1 else describe_direction(scores.threshold, scores.favours_low),
             "has_reference": bool(self._reference),
             "scale": scores.scale,
             "sensitive": list(table.names["sensitive"]),

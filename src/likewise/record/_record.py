@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Final, Literal
 
 from likewise._checks import MOST_NESTED, nests_too_deeply
+from likewise._format import describe_direction
 from likewise._json import plain
 from likewise.exceptions import LikewiseError
 from likewise.record._attribution import Attribution, CertificateRecord, NamedRecord
@@ -146,6 +147,11 @@ class AuditRecord:
             raise RecordError(str(error)) from None
         found.__dict__["_shown"] = found
         return found
+
+    @property
+    def direction(self) -> str:
+        """Who is approved, or which scores are better; "" where there is a score for each of several labels."""
+        return "" if self.task == "multiclass" else describe_direction(self.threshold, self.favours_low)
 
     @cached_property
     def _shown(self) -> AuditRecord:

@@ -17,6 +17,7 @@ NoteKind = Literal[
     "one_label",
     "label_is_decision",  # the scores determine the label, so that no pair is decided differently
     "auc_below_half",  # people with the positive label are scored lower
+    "favourable_assumed",  # the label reads as bad for people, and which outcome is favourable was not said
     "positive_assumed",  # the positive label was not named
     "few_pairs",
     "wide_limit",  # a limit that excludes hardly anybody

@@ -13,7 +13,6 @@ from likewise._format import POINTS, count_of, show_found, show_value
 from likewise.record import AuditRecord
 from likewise.record._internal import Change, Comparison, Direction, GapSlice, Measure
 from likewise.report._evidence import SIGNIFICANT, choose_directions, is_significant, name_sides
-from likewise.report._measures import describe_threshold
 from likewise.report._text import as_text, clean, p_value, percent, shorten, signed_gap, signed_number, tidy
 
 PAIRS: Final = "Comparable pairs"
@@ -241,8 +240,7 @@ def score_chart(record: AuditRecord) -> Histogram | None:
     slices.sort(key=lambda one: one.label != record.positive)  # the positive label as bars
     series = [make_series(f"Label {tidy(as_text(one.label))}", one.counts, sum(one.counts)) for one in slices]
     cut = record.threshold
-    tip = describe_threshold(record)
-    markers = [] if cut is None else [Marker("Threshold", f"Threshold {cut:.4g}", tip, cut)]
+    markers = [] if cut is None else [Marker("Threshold", f"Threshold {cut:.4g}", record.direction, cut)]
     return make_histogram(
         "Scores by label",
         "Distribution of the scores of " + " and of ".join(f"{one.n:,} people with {one.name}" for one in series) + ".",

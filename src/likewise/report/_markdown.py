@@ -230,9 +230,9 @@ def _attribution(record: AuditRecord) -> list[str]:
     return _section("## Gaps by column", f"{attribution.ABOUT} {escape(told)}", lines)
 
 
-def _worst_pairs(record: AuditRecord, rows: bool) -> list[str]:
+def _worst_pairs(record: AuditRecord, is_shown: bool) -> list[str]:
     pairs = evidence.pair_views(record, MAX_PAIRS)
-    if not pairs or not rows:
+    if not pairs or not is_shown:
         return _section("## Worst pairs", ROWS_LEFT_OUT) if pairs else []
     parts = attribution.parts_of_pairs(record)
     lines = _section("## Worst pairs", "Differences are in bold. Rows are counted from 0.")

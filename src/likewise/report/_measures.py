@@ -142,14 +142,6 @@ def describe_intervals(record: AuditRecord) -> str:
     )
 
 
-def describe_threshold(record: AuditRecord) -> str:
-    """Phrase that says who is approved; "" without a threshold."""
-    if record.threshold is None:
-        return ""
-    side = "below" if record.favours_low else "at or above"
-    return f"Decision threshold: approve {side} {record.threshold:.6g}"
-
-
 def has_baseline(record: AuditRecord) -> bool:
     """Whether same-group pairs were measured."""
     return measured(record.measures, "within_gap_mean") != UNKNOWN

@@ -11,7 +11,7 @@ from likewise._format import OutcomeSummary, count_of, show_found, show_limit, s
 from likewise._json import plain
 from likewise.record import AuditRecord
 from likewise.record._internal import STANDINGS, Check, Measure, counted_in
-from likewise.report._measures import describe_threshold, labels_in_order, title_of
+from likewise.report._measures import labels_in_order, title_of
 from likewise.report._text import (
     MAX_ROWS,
     NOTHING,
@@ -232,13 +232,13 @@ def _show_known(value: str | None) -> str:
 
 
 def _describe_scores(record: AuditRecord) -> str:
-    cut = f" {threshold}." if (threshold := describe_threshold(record)) else ""
+    direction = f"{record.direction}."
     if record.task == "binary":
         what = f"Probability of the label {show(record.positive)}" if record.has_labels else "From 0 to 1"
-        return f"{what}.{cut}"
+        return f"{what}. {direction}"
     if record.task == "regression":
         unit = "" if record.scale is None else f" A gap of 100% is a difference of {record.scale:,.6g}."
-        return f"Predicted numbers.{unit}{cut}"
+        return f"Predicted numbers.{unit} {direction}"
     return f"Probabilities of {count_of(len(record.labels), 'label')}."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,13 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from tests.sizes import sized
 
 from likewise import Audit, Comparability, Policy, Roles, audit
+from likewise.cli.commands._audit_screen import show_audit
+from likewise.explore._explorer import Explorer
+from likewise.report import to_html, to_markdown, to_model_card, to_page
 
 KINDS = ("label_is_decision", "auc_below_half")
 LENIENT = Policy(max_gap_mean=1, max_flip_rate=1, min_roc_auc=0, min_coverage=0, min_impact_ratio=0)
@@ -139,3 +144,58 @@ def test_an_amount_that_outweighs_all_others_is_told_with_how_many_people_it_tak
         assert "of root_mean_squared_error and r2. " in told[0]
         assert told[0].endswith("It takes 5, or about 970 people like these.")
         assert found.judge(Policy(max_root_mean_squared_error=1e6)).outcome == "inconclusive"
+
+
+BAD = ["default", "loan_default", "isChurn", "FRAUD", "denied", "rejected", "two_year_recid", "arrested", "drop_out"]
+BAD += ["delinq_2yrs", "paid_late", "failed", "no_show", "charge_off"]
+GOOD = ("repaid", "no_recidivism", "not_denied", "hired", "latest_offer", "badge", "income", "y")
+
+
+def audit_outcome(name: str, **others: Any) -> Audit:
+    random = np.random.default_rng(7)
+    people = applicants(400).assign(**{name: random.integers(0, 2, 400)})
+    scores = np.clip(people[name] * 0.2 + random.uniform(0, 0.8, 400), 0, 1)
+    roles = Roles(sensitive="sex", discrete="job", label=name)
+    return audit(scores.to_numpy(), people, **{"roles": roles, "n_resamples": 50, "reference": "f", **others})
+
+
+@pytest.mark.parametrize("name", [*BAD, *GOOD])
+def test_who_is_worse_off_by_an_outcome_that_reads_as_bad_passes_only_once_it_is_said(name: str) -> None:
+    policy = Policy(min_impact_ratio=0, min_target_gap_mean=-1, max_flip_rate=1)
+    for favourable in (None, 0, 1):
+        found = audit_outcome(name, favourable=favourable)
+        noted = [note for note in found.notes if note.kind == "favourable_assumed"]
+        assert bool(noted) == (name in BAD and favourable is None)
+        outcomes = {one.of: one.outcome for one in found.judge(policy).checks}
+        doubted = "inconclusive" if noted else "pass"
+        assert outcomes == {"impact_ratio": doubted, "target_gap_mean": doubted, "flip_rate": "pass"}
+        assert all("favourable=0 or favourable=1" in note.text for note in noted)
+
+
+def test_the_name_of_a_series_and_the_positive_value_read_as_bad_too() -> None:
+    people = audit_outcome("y").question.frame
+    how: dict[str, Any] = {"roles": Roles(sensitive="sex", discrete="job"), "n_resamples": 0}
+    for y in (people["y"].rename("default"), np.where(people["y"] == 1, "defaulted", "a")):
+        found = audit(np.linspace(0, 1, 400), people.drop(columns="y"), y, **how)
+        assert "favourable_assumed" in [note.kind for note in found.notes]
+
+
+@pytest.mark.parametrize(
+    ("options", "direction"),
+    [
+        ({}, "Decision threshold: approve at or above 0.5"),
+        ({"favourable": 0}, "Decision threshold: approve below 0.5"),
+        ({"task": "regression", "scale": 1.0}, "Higher scores are better"),
+        ({"task": "regression", "scale": 1.0, "favourable": "low"}, "Lower scores are better"),
+    ],
+)
+def test_every_surface_says_in_which_direction_decisions_go(options: dict[str, Any], direction: str) -> None:
+    found = audit_outcome("hired", **options, reference=None)
+    record, printed = found.record, StringIO()
+    Console(width=300, file=printed).print(show_audit(record, 300))
+    surfaces = [str(found), printed.getvalue(), to_markdown(record), to_html(record), to_model_card(record)]
+    surfaces += [to_page(record, "model-risk", form="markdown")]
+    explored = Explorer(found.question.scores.values, found.question.frame, roles=found.question.schema, **options)
+    surfaces.append(explored.about()["direction"])
+    for one in surfaces:
+        assert direction in one

@@ -27,6 +27,7 @@ from likewise.record._internal import (
     PART_MEASURES,
     SENSITIVE_MEASURES,
     TARGET_MEASURES,
+    TRANSITION_MEASURES,
     Attribution,
     Check,
     ColumnDirections,
@@ -51,6 +52,7 @@ N_LISTED: Final = 10
 REVERSED: Final = 0.5  # ROC AUC below which the scores are of another label
 OF_NEITHER: Final = ("coverage", "score_spread", *CERTIFIED_MEASURES)  # the same whichever label the scores are of
 WITHOUT_LABELS: Final = (*OF_NEITHER, "impact_ratio")  # mean the same whatever the label is
+DIRECTED: Final = ("impact_ratio", *TARGET_MEASURES, *TRANSITION_MEASURES)  # about who is worse off
 
 
 def _is_of_pairs(name: str) -> bool:
@@ -65,6 +67,7 @@ DOUBTS: Final[Mapping[NoteKind, Callable[[str], bool]]] = {
     "derived_column": _is_of_pairs,
     "alike_groups": lambda name: _is_of_pairs(name) or name == "impact_ratio",
     "alike_values": _is_of_pairs,
+    "favourable_assumed": lambda name: name in DIRECTED,
 }
 
 

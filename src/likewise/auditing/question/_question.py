@@ -57,6 +57,7 @@ class Question:
     origin: str  # where the scores came from, in words
     scored_by: str | None  # whose scores they depend on besides, in words, of models that say so
     is_positive_named: bool  # by the caller, or by labels 0 and 1
+    label_name: str | None = None  # of the column, or of the series, that the labels are in
     shown: People | None = None  # whose values are at hand, where the frame lacks some
     examined: People | None = None  # some of all, with their codes, where the table lacks columns
     checksum: str | None = None  # of the people as compared, where the table lacks columns
@@ -135,6 +136,7 @@ def make_question(
         are_words=decided is not None,
         scored_by=getattr(scores, "_scored_by", None),
         weights=weights,
+        label_name=getattr(y, "name", None) if y is not None else None,
     )
 
 
@@ -152,6 +154,7 @@ def build_question(
     are_words: bool = False,
     scored_by: str | None = None,
     weights: Weights | None = None,
+    label_name: Any = None,
 ) -> Question:
     """Return the question about people with checked scores; ``are_words`` if 1 was a favourable decision in words."""
     unknown = [name for name in settings.confirmed if schema.roles.role_of(name) is None]
@@ -181,6 +184,7 @@ def build_question(
         origin=origin,
         scored_by=scored_by,
         is_positive_named=settled.is_positive_named,
+        label_name=label_name if isinstance(label_name, str) else schema.roles.label,
         weights=weights,
     )
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import Any, Final
 
 from likewise.auditing._settings import AuditSettings, Task, TaskName
 from likewise.exceptions import ParameterError, ScoreError
 
 SIDES: Final = ("low", "high")  # of the scores
+# words, and beginnings of words, in the name of an outcome that is bad for people
+BAD_WORDS: Final = frozenset(
+    ("bad", "late", "died", "dead", "death", "loss", "risk", "fired", "deny", "chargeoff", "noshow", "dropout")
+)
+BAD_STEMS: Final = (
+    *("default", "delinq", "arrear", "overdue", "unpaid", "bankrupt", "foreclos", "evict", "churn", "attrit", "lapse"),
+    *("fraud", "denie", "denial", "reject", "declin", "refus", "recid", "reoffen", "arrest", "rearrest", "convict"),
+    *("violat", "fail", "dropp", "dismiss", "layoff", "terminat", "unemploy", "mortal", "relaps", "readmi"),
+)
+NEGATIONS: Final = frozenset(("no", "not", "non", "never", "without"))
 
 
 class Unnamed(Enum):
@@ -89,6 +101,15 @@ def favours_low(favourable: Any, labels: list[Any], settled: ResolvedTask) -> bo
     else:
         known = "'low' or 'high' for that side of the scores, or one of the values of decisions in words"
     raise ParameterError(f"is {favourable!r}; give {known}.", "favourable")
+
+
+def reads_as_bad(name: Any) -> bool:
+    """Whether the name of an outcome, or one of its values, reads as bad for people: a default, but not no_default."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name) if isinstance(name, str) else ""
+    words = [word.lower() for word in re.findall(r"[^\W\d_]+", parted)]
+    joined = [one + other for one, other in pairwise(words)]  # drop_out, no_show
+    told = joined if NEGATIONS.intersection(words) else words + joined
+    return any(word in BAD_WORDS or (word.startswith(BAD_STEMS)) for word in told)
 
 
 def _choose_task(task: TaskName, labels: list[Any]) -> Task:

@@ -321,7 +321,8 @@ class Audit(AuditParts):
 def write_text(headline: str, record: AuditRecord) -> str:
     """Return the headline, the main measures, the strongest direction and the notes of an audit."""
     strongest = _find_strongest(record)
-    told = [] if strongest is None else wrap(f"Strongest direction: {strongest}")
+    told = [f"{record.direction}."] if record.direction else []
+    told += [] if strongest is None else wrap(f"Strongest direction: {strongest}")
     return "\n".join([headline, line_up(list(_list_measures(record))), *told, *list_lines(record.notes)])
 
 

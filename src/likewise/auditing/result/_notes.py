@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from likewise._format import count_of, show_found
+from likewise._format import count_of, describe_direction, show_found
 from likewise._warnings import has_collapsed
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import choose_ids
@@ -18,6 +18,7 @@ from likewise.auditing.pairs._quantiles import SKETCH_ERROR
 from likewise.auditing.people._bounds import FEWEST_CARRYING, FEWEST_OF_LABEL, OF_RAREST, count_carrying
 from likewise.auditing.question._noticed import note_columns
 from likewise.auditing.question._question import Question
+from likewise.auditing.question._task import reads_as_bad
 from likewise.auditing.question._weights import mean_of, spread_between
 from likewise.comparable import explain_few_pairs, explain_wide_limits
 from likewise.record._internal import FEW_PAIRS, Measure, Note, NoteKind, WeightsRecord
@@ -49,6 +50,7 @@ def write_notes(
         None if question.scored_by is None else Note("smoothed", question.scored_by),
         _note_decisions(question),
         *_note_labels(question),
+        _note_direction(question, settings),
         _note_decided(question),
         *note_columns(question, settings.confirmed),
         _note_auc(question, measures),
@@ -140,6 +142,25 @@ def _note_labels(question: Question) -> Iterator[Note]:
             f"The scores are taken for the probability of {labels[-1]!r}, the last of the labels in order. If they "
             "are of the other, say which one is positive.",
         )
+
+
+def _note_direction(question: Question, settings: AuditSettings) -> Note | None:
+    """Warn of an outcome that reads as bad for people, where high scores count as favourable and nobody said so."""
+    scores, labels = question.scores, question.table.classes.tolist()
+    if settings.favourable is not None or scores.values.ndim > 1 or not scores.is_labelled:
+        return None
+    positive = None if scores.positive is None or scores.positive >= len(labels) else labels[scores.positive]
+    bad = next((one for one in (question.label_name, positive) if reads_as_bad(one)), None)
+    if bad is None:
+        return None
+    sides = ("low", "high") if scores.task == "regression" else tuple(labels)
+    return Note(
+        "favourable_assumed",
+        f"The label {bad!r} reads as bad for people, but high scores are taken for favourable. "
+        f"{describe_direction(scores.threshold, scores.favours_low)}: which group is worse off depends on it, and no "
+        "limit on impact ratios or directions passes until the favourable outcome is named: "
+        f"{' or '.join(f'favourable={one!r}' for one in sides)}.",
+    )
 
 
 def _note_decided(question: Question) -> Note | None:

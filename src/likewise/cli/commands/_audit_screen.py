@@ -111,11 +111,12 @@ def _headline(record: AuditRecord) -> Text:
     pairs, data = record.pairs, record.data
     unit = f" A gap of 100% is a difference of {record.scale:,.6g}." if record.task == "regression" else ""
     sampled = f" (a sample of {pairs.n:,} is measured)" if pairs.is_sample else ""
+    direction = f" {record.direction}." if record.direction else ""
     about = "About " if pairs.n_total_error is not None else ""
     return Text.assemble(
         (f"{about}{count_of(pairs.n_total, 'comparable pair')}", "bold"),
         f"{sampled} among the {count_of(data.n_rows, 'row')} of {shown(data.file, 60)}, scored by "
-        f"{one_line(data.scores)}.{unit}\n{one_line(record.rule_in_words)}",
+        f"{one_line(data.scores)}.{unit}{direction}\n{one_line(record.rule_in_words)}",
     )
 
 

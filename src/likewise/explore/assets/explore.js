@@ -581,7 +581,7 @@
     say("title", tidy(about.title, 120));
     document.title = `${tidy(about.title, 60)} \u2013 likewise explorer`;
     const unit = about.task === "regression" ? ` A gap of 100% is a difference of ${Number(about.scale.toPrecision(6)).toLocaleString("en-US")}.` : "";
-    say("source", `${count(about.n_rows, "person", "people")}, scored by ${tidy(about.origin, 120)}. Sensitive: ${tidy(about.sensitive.join(", "), 200) || "none"}.${about.weights === null ? "" : ` Weighted by ${tidy(about.weights, 120)}.`}${unit}`);
+    say("source", `${count(about.n_rows, "person", "people")}, scored by ${tidy(about.origin, 120)}. Sensitive: ${tidy(about.sensitive.join(", "), 200) || "none"}.${about.weights === null ? "" : ` Weighted by ${tidy(about.weights, 120)}.`}${unit}${about.direction && ` ${about.direction}.`}`);
     say("why", about.why);
     if (about.baseline_note) say("baseline-note", about.baseline_note);
     if (about.note) { say("note", about.note); $("note").hidden = false; }
