@@ -44,7 +44,8 @@ people.to_csv(folder / "people.csv", index=False)
 # ------------
 #
 # One row per person: what was known when the decision was made, the outcome, the sensitive attribute, and the score.
-# Roles are inferred from the values. Read them: everything below depends on them.
+# Roles are inferred from the values. Read them: everything below depends on them. The label here is good for people, so
+# high scores are. If yours were a default, the audit below would take ``favourable=0``.
 
 people = pd.read_csv(folder / "people.csv")
 roles = Roles.infer(people, label="repaid", sensitive=["group", "gender"], ignored="p")

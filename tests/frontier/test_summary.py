@@ -36,6 +36,9 @@ def test_squeezed_scores_are_called_so(search: Search, planted: PlantedDataset, 
     assert found.results_[1]["is_squeezed"]
     assert "squeezed together" in found.best_point_.notes[0]
     assert found.best_point_.notes[0] in found.summary()
+    base, best = (one.audit["log_loss"].value for one in (found.frontier_[0], found.best_point_))
+    assert base < best  # the budget is on average precision, so the least unfair may have the worst log loss
+    assert f"Log loss rises from {base:.3f} to {best:.3f}" in found.summary()
 
 
 @pytest.mark.long(4)

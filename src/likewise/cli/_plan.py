@@ -56,14 +56,18 @@ class ScoreOptions:
     favourable: str | None = option(
         *(None, MEASURES, "VALUE"),
         "Favourable outcome: a label, the decision (where --scores holds decisions in words), or low or high for that "
-        "side of the scores. Default: the positive label, or high scores.",
+        "side of the scores. Default: the positive label, or high scores. Name it where the label is bad for people, "
+        "such as a default: limits on impact ratios and directions wait for it.",
     )
     reference: list[str] | None = option(
         *(None, MEASURES, "VALUE"),
         "Control value of a sensitive column, as VALUE or COLUMN=VALUE; may be repeated. The others are targets, from "
         "whose side differences are stated. Default: from the side that is worse off.",
     )
-    threshold: float | None = option(None, MEASURES, "T", "Decision threshold: approve at or above T. Default 0.5.")
+    threshold: float | None = option(
+        *(None, MEASURES, "T"),
+        "Decision threshold: approve at or above T, or below it where low scores are favourable. Default 0.5.",
+    )
     approval_rate: float | None = option(
         None, MEASURES, "SHARE", "Instead of a threshold: approve this share of people."
     )

@@ -36,7 +36,8 @@ def write_summary(
     widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(rows[0]))]
     rows.insert(1, ["-" * width for width in widths])
     lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    notes = [*_measured_on(best), *show_selection(best, utility, selection), *best.notes]
+    told = [*show_selection(best, utility, selection), *_show_price(points, best, utility)]
+    notes = [*_measured_on(best), *told, *best.notes]
     return "\n".join([*(f"| {line} |" for line in lines), *(f"\n{note}" for note in notes)])
 
 
@@ -108,6 +109,20 @@ def show_selection(best: FrontierPoint, utility: str, selection: SelectionInterv
     ]
     n = count_of(selection.n_candidates, "candidate")
     yield f"Intervals that allow for the choice among {n}: {', '.join(shown)}."
+
+
+def _show_price(points: Sequence[FrontierPoint], best: FrontierPoint, utility: str) -> Iterator[str]:
+    """Yield what the chosen model's probabilities cost, where the budget is on another performance."""
+    base = next(one for one in points if one.is_base)
+    found = [one.audit.measures.get("log_loss") for one in (base, best) if one.audit is not None]
+    old, new = (one.value if one is not None else None for one in found) if len(found) == 2 else (None, None)
+    if best.is_base or utility == "log_loss" or old is None or new is None or new <= old:
+        return
+    yield (
+        f"Log loss rises from {show_value('log_loss', old, 3)} to {show_value('log_loss', new, 3)}: the budget is on "
+        f"{in_words(utility)} alone, and among models within it the least unfair is chosen, whatever its probabilities "
+        'cost. Where they matter, search with utility="log_loss".'
+    )
 
 
 def _safe(text: str) -> str:

@@ -42,7 +42,8 @@ class PairScorer:
     rule : Comparability, optional
         When two people are comparable.
     **settings
-        Further arguments of :func:`likewise.audit` that decide what is measured, such as ``positive`` or ``threshold``.
+        Further arguments of :func:`likewise.audit` that decide what is measured, such as ``positive`` or ``threshold``:
+        people are approved at or above it, below it where ``favourable`` names the other label.
 
     Examples
     --------
