@@ -242,7 +242,7 @@ excludes hardly anybody. Give it in units of the column (limits), such as '0.9'.
         is_meant = shift >= 1 and name not in rule.limits
         if name not in table.units or not shift > 0 or is_meant or not len(present):  # NaN where relative to the value
             return None
-        low, high = np.quantile(present, MIDDLE, method="nearest").tolist()  # as people have
+        low, high = np.quantile(present, MIDDLE).tolist()
         return _explain_wide(rule, table, name, shift, (low, high)) if 0 < high - low <= shift else None
 
     calls = {position: partial(explain, position) for position in range(len(names))}
@@ -253,6 +253,7 @@ excludes hardly anybody. Give it in units of the column (limits), such as '0.9'.
 def _explain_wide(rule: Comparability, table: CodedTable, name: str, shift: float, middle: tuple[float, float]) -> str:
     unit = table.units[name]
     numbers = unit.numbers(np.array([0.0, 1.0, *middle]))
+    numbers = numbers if unit.decimals is None else np.round(numbers, unit.decimals)
     low, high, least, most = (show_number(one, unit) for one in numbers.tolist())
     given = FieldLimit.read(name, rule.limits[name]) if name in rule.limits else None
     is_share = given is None or given.measure == "of range"
