@@ -202,6 +202,7 @@ def flush(path: Path) -> None:
 
 def read_json(path: Path) -> Any:
     """Return the content of a JSON file; None where there is none."""
+    refuse_pipe(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):

@@ -159,6 +159,7 @@ def break_search(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         (KeyboardInterrupt(), 130),
         (OSError(28, "No space left on device"), 4),
         (MemoryError(), 4),
+        (PermissionError(13, "Permission denied", b"people.csv"), 2),
     ],
 )
 def test_a_failure_on_the_way_leaves_one_line_and_no_file(
@@ -170,6 +171,7 @@ def test_a_failure_on_the_way_leaves_one_line_and_no_file(
     assert outcome.code == code
     assert outcome.stderr.startswith("likewise: ")
     assert outcome.stderr.count("\n") == 1
+    assert not isinstance(error, PermissionError) or "'people.csv': Permission denied" in outcome.stderr
     assert [path.name for path in csv.parent.iterdir()] == ["people.csv"]
 
 

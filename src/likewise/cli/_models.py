@@ -21,6 +21,7 @@ import numpy as np
 
 from likewise._checks import suggest
 from likewise._extras import HARMLESS, require
+from likewise._files import refuse_pipe
 from likewise.cli._tables import GIVEN, as_numbers
 from likewise.exceptions import LikewiseWarning, ScoreError
 
@@ -132,6 +133,7 @@ def _read(path: Path) -> bytes:
     """Read the file once: the bytes that are hashed are the bytes that are loaded."""
     if path.is_dir():
         raise ScoreError(f"'{path}' is a folder. Name the model file in it.")
+    refuse_pipe(path)
     try:
         return path.read_bytes()
     except FileNotFoundError:

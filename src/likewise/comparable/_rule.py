@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_plain_data, parameter, suggest
+from likewise._files import refuse_pipe
 from likewise.comparable._limits import (
     OF_RANGE,
     SHIFT_TOLERANCE,
@@ -396,6 +397,7 @@ continuous columns at most 0.025 of their range apart.'
         {'income': '5000', 'age': '10 %'}
         """
         file = Path(path)
+        refuse_pipe(file)
         try:
             data = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
         except OSError as error:

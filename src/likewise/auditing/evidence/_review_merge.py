@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from likewise._checks import suggest
+from likewise._files import refuse_pipe
 from likewise.auditing.evidence._review_sheet import TO_FILL
 from likewise.auditing.evidence._tables import read_workbook
 from likewise.exceptions import ReviewError, TableFileError
@@ -144,6 +145,7 @@ def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 def _read_cells(path: Path) -> list[list[str]]:
     """Decode a file, and split it by the separator that gives most of the columns."""
+    refuse_pipe(path)
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from likewise._checks import check_plain_data, suggest
+from likewise._files import refuse_pipe
 from likewise.exceptions import PolicyError
 from likewise.record._internal import PART_MEASURES, TRANSITION_MEASURES, Sense, known_measures, sense_of, slice_of
 
@@ -140,6 +141,7 @@ class Policy:
         makes of the gap, in ``[columns.postcode]``.
         """
         file = Path(path)
+        refuse_pipe(file)
         try:
             text = file.read_bytes().decode("utf-8-sig")
         except OSError as error:

@@ -63,8 +63,9 @@ confidence intervals are computed from a sample of that many.
 
 A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
 limit is met when the whole confidence interval meets it. With --out, audit.json, report.html, audit.md, junit.xml, \
-worst_pairs.parquet and review_sheet.csv are written to that folder; [bold]likewise verify[/bold] \
-recomputes audit.json. Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
+worst_pairs.parquet and review_sheet.csv are written to that folder, which may be new, empty, or an earlier audit that \
+nobody changed; [bold]likewise verify[/bold] recomputes audit.json. \
+Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
 
 Beside a policy nobody is printed unless --rows asks for it, and audit.md shows nobody: both end in logs of builds.
 
