@@ -13,6 +13,7 @@ T = TypeVar("T")
 Reader = Callable[[Any], Any]
 
 LONGEST: Final = 60  # letters of a wrong value in a message
+MOST_WORDS: Final = 12  # of a choice in a message
 INFINITE: Final = ("inf", "-inf")  # JSON has no infinity, so records hold it as text
 WORDS: Final = {int: "a whole number, 0 or more", float: "a number", bool: "true or false", str: "text"}
 
@@ -88,7 +89,8 @@ def _reader_of_words(words: tuple[Any, ...]) -> Reader:
     def read(value: Any) -> Any:
         if isinstance(value, str) and value in words:
             return value
-        raise _wrong(value, " or ".join(map(repr, words)))
+        more = f" or another of {len(words)} words" if len(words) > MOST_WORDS else ""
+        raise _wrong(value, " or ".join(map(repr, words[:MOST_WORDS])) + more)
 
     return read
 
