@@ -16,6 +16,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.cli.conftest import Run
 from tests.sizes import sized
 
 from likewise.cli._tables import TextFormat
@@ -235,3 +236,15 @@ def test_a_link_to_itself_is_not_suggested(tmp_path: Path) -> None:
     for path in (loop, nowhere):
         with pytest.raises(TableFileError, match="is a link that leads to no file"):
             read_table(path)
+
+
+@pytest.mark.parametrize("role", ["--continuous", "--must-match", "--row-id", "--sensitive"])
+@pytest.mark.parametrize("zone", ["utc", "Z", "+05:30:15", "Mars/Olympus"])
+def test_a_time_zone_that_python_does_not_know_is_one_line(run: Run, tmp_path: Path, zone: str, role: str) -> None:
+    times = pa.array(np.arange(200) * 10**9).cast(pa.timestamp("us", zone))
+    people = {"sex": ["f", "m"] * 100, "hired": ["no", "yes", "yes", "no"] * 50, "p": np.arange(200) / 200}
+    pa.parquet.write_table(pa.table(people | {"when": times}), tmp_path / "people.parquet")
+    asked = ("audit", tmp_path / "people.parquet", "--label", "hired", "--sensitive", "sex", "--scores", "p", "--quiet")
+    outcome = run(*asked, role, "when")
+    assert (outcome.code, outcome.stderr.count("\n")) == (2, 1), outcome.stderr
+    assert f"times in the zone '{zone}', which Python does not know" in outcome.stderr

@@ -285,6 +285,20 @@ def _in_known_units(column: Column) -> Any:
         ) from None
 
 
+def refuse_unknown_zone(name: str, array: Any) -> None:
+    """Refuse times whose zone Python does not know; Parquet files may name any."""
+    import pyarrow as pa
+
+    zone = getattr(value_type(array), "tz", None)
+    try:
+        _ = None if zone is None else pa.lib.string_to_tzinfo(zone)
+    except (pa.ArrowException, LookupError, ValueError):
+        raise SchemaError(
+            f"Column '{name}' has times in the zone '{zone}', which Python does not know. Convert them to 'UTC', to a "
+            f"zone such as 'Europe/Rome' or '+05:30', or put the column in {parameter('ignored')}."
+        ) from None
+
+
 def array_of_values(values: tuple[Any, ...], codes: NDArray[np.integer[Any]], dtype: Dtype) -> Any:
     """Return an Arrow array of coded values; negative codes are missing."""
     import pyarrow as pa

@@ -24,6 +24,7 @@ from likewise.schema._arrow import (
     as_numpy,
     number_values,
     plain_value,
+    refuse_unknown_zone,
     show_values,
     sort_values,
     value_type,
@@ -159,6 +160,7 @@ def _read(name: str, series: nw.Series[Any]) -> Column:
         array = _tidied(_one_chunk(series))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise _mixed(name, series.to_list()) from None
+    refuse_unknown_zone(name, array)
     return Column(name, array, _dtype_of(series, array))
 
 

@@ -51,6 +51,29 @@ def test_an_array_a_column_a_model_and_a_function_say_the_same(planted: PlantedD
     assert measured(audit("p", **polars)) == expected
 
 
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_a_function_that_changes_its_table_changes_neither_the_caller_s_nor_the_audit(library: Any) -> None:
+    values = {"sex": ["f", "m"] * 20, "age": np.arange(40.0), "hired": [0, 1, 1, 0] * 10}
+
+    def score(people: Any) -> Any:
+        if library is pd.DataFrame:
+            people["age"] *= 0
+            people.loc[:, "sex"] = "x"
+            people.insert(0, "new", 1)
+            people.index = people.index[::-1]
+        else:
+            people[0, "age"] = 7.0
+            people.insert_column(0, pl.Series("new", [1] * 40))
+        return np.linspace(0, 1, 40)
+
+    roles, rule = Roles(sensitive="sex", continuous="age", label="hired"), Comparability(max_continuous_shift=0.9)
+    people = library(values)
+    found = audit(score, people, roles=roles, rule=rule, **LIMITS)
+    assert people.equals(library(values))
+    expected = audit(np.linspace(0, 1, 40), library(values), roles=roles, rule=rule, **LIMITS)
+    assert (measured(found), found.worst) == (measured(expected), expected.worst)
+
+
 def test_a_column_of_scores_is_never_compared() -> None:
     people = pd.DataFrame({"sex": ["f", "m"] * 20, "p": np.linspace(0, 1, 40), "hired": [0, 1, 1, 0] * 10})
     found = audit("p", people, roles=Roles(sensitive="sex", label="hired"), **LIMITS)
@@ -412,7 +435,7 @@ def test_sensitive_columns_alone_are_enough_in_the_table_or_beside_it(form: Any)
     roles = Roles.infer(both, sensitive="sex", label="hired")
 
     def score(people: Any) -> Any:
-        assert "sex" not in people.columns or people is both
+        assert "sex" not in people.columns or people.equals(both)
         return model.predict_proba(people[["pay"]].to_numpy())[:, 1]
 
     expected = audit(score, both, roles=roles, **LIMITS)

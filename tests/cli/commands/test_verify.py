@@ -130,6 +130,31 @@ def test_the_same_rows_in_another_file_are_told_apart(run: Run, record: Path, sc
     assert "\nAll " in outcome.stdout
 
 
+def test_a_checksum_that_the_report_prints_is_checked(run: Run, record: Path, scored_csv: Path) -> None:
+    change(record, lambda r: r["data"].update(sha256="0" * 64))
+    outcome = run("verify", record, scored_csv)
+    assert outcome.code == 1
+    assert f"SHA-256 on record  {'0' * 64}" in outcome.stdout
+
+
+def test_what_is_not_recomputed_is_said(run: Run, record: Path, scored_csv: Path) -> None:
+    assert "not recomputed: the time of the audit, names of files." in run("verify", record, scored_csv).stdout
+    review = {
+        "pair": 1,
+        "key": "k5d41402abc4b",
+        "reviewer": "A",
+        "date": "2026-01-01",
+        "disposition": "explained",
+        "reason": "b",
+    }
+    change(record, lambda r: r.update(reviews=[review]))
+    for disposition in ("explained", "unresolved"):
+        change(record, lambda r, word=disposition: r["reviews"][0].update(disposition=word))
+        outcome = run("verify", record, scored_csv)
+        assert outcome.code == 0, outcome.stdout + outcome.stderr
+        assert "what 1 review found (reviewers, dates, dispositions, reasons)." in outcome.stdout
+
+
 def test_other_versions_are_a_note(run: Run, record: Path, scored_csv: Path) -> None:
     change(record, lambda r: (r["versions"].update(numpy="1.0"), r.update(likewise="0.0.1")))
     outcome = run("verify", record, scored_csv)

@@ -312,7 +312,7 @@ def select_columns(frame: Any, wanted: list[str], who: str) -> Any:
 def _called(function: Callable[..., Any], frame: Any, who: str) -> Any:
     """Run what the user gave, and say so if it fails: the fault is between it and the table."""
     try:
-        return function(frame)
+        return function(shield(frame))
     except LikewiseError:
         raise
     except Exception as error:
@@ -325,6 +325,18 @@ def _called(function: Callable[..., Any], frame: Any, who: str) -> Any:
             f"{who} cannot score this table: {type(error).__name__}{': ' + _end(reason[0]) if reason else ''}. "
             "Check that its columns are those the model was made for."
         ) from error
+
+
+def shield(frame: Any) -> Any:
+    """Return a frame that may be changed without changing this one; all values are shared where libraries allow it."""
+    if hasattr(frame, "clone"):  # polars
+        return frame.clone()
+    if not hasattr(frame, "iloc"):  # Arrow tables never change
+        return frame.copy() if isinstance(frame, np.ndarray) else frame
+    import pandas as pd
+
+    copies_on_write = pd.Series([0]).copy(deep=False).to_numpy().flags.writeable is False
+    return frame.copy(deep=not copies_on_write)
 
 
 def _end(reason: str) -> str:

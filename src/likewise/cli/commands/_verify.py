@@ -96,7 +96,7 @@ def verify(options: VerifyOptions) -> int:
         raise LikewiseError(f"'{options.record}' cannot be recomputed: {reason}.") from error
     compared = compare(plain, new.to_dict(), _machine_dependent(old))
     say(console, *_other_versions(old, new))
-    _report(compared)
+    _report(compared, old)
     if old.plan is not None and not (lines or compared.differences):
         tell(f"Plan: {sum_up_plan(old)}")
     if not compared.differences and new.verdict is not None:
@@ -161,6 +161,7 @@ def _other_files(old: AuditRecord, source: TableFiles, model: ModelFile | None) 
     """List the files that are not those of the record."""
     found = hash_files(source)
     recorded = [one.sha256 for one in old.data.files or (old.data,)]
+    printed = old.data.sha256  # of a single file, beside its entry in the list
     if len(found) != len(recorded):
         n_then = len(recorded)
         return [f"The data is not what was audited: {count_of(len(found), 'file')} given, {n_then:,} on record."]
@@ -169,6 +170,8 @@ def _other_files(old: AuditRecord, source: TableFiles, model: ModelFile | None) 
         for one, sha256 in zip(found, recorded, strict=True)
         if sha256 is not None  # files elsewhere have no checksum on record
     ]
+    if printed is not None and printed != recorded[0]:
+        files.append(("data", found[0].file, found[0].sha256, printed))
     if model is not None and old.data.model is not None:
         files.append(("model", model.file, model.sha256, old.data.model.sha256 or ""))
     return [
@@ -271,11 +274,11 @@ def _other_versions(old: AuditRecord, new: AuditRecord) -> Iterator[str]:
         yield f"Other versions: {', '.join(changed)}."
 
 
-def _report(compared: Comparison) -> None:
+def _report(compared: Comparison, old: AuditRecord) -> None:
     n, differences = compared.n_numbers, compared.differences
     if not differences:
-        others = f"and so do {compared.n_others:,} other values"
-        typer.echo(f"All {n:,} numbers agree (relative tolerance {TOLERANCE:g}), {others}.")
+        others = f"and so do {compared.n_others:,} other values; not recomputed: {', '.join(_taken_as_they_are(old))}"
+        tell(f"All {n:,} numbers agree (relative tolerance {TOLERANCE:g}), {others}.")
         return
     n_all = n + compared.n_others
     verb = "does" if len(differences) == 1 else "do"
@@ -286,6 +289,16 @@ def _report(compared: Comparison) -> None:
         typer.echo(line if len(line) <= WIDEST else ",\n    ".join(parts))
     if len(differences) > N_SHOWN:
         typer.echo(f"  ... and {len(differences) - N_SHOWN:,} more")
+
+
+def _taken_as_they_are(old: AuditRecord) -> Iterator[str]:
+    """Name what a record says that no data can show."""
+    yield "the time of the audit"
+    yield "names of files"
+    if old.data.model is not None:
+        yield "the checksum of the model's scores"
+    if old.reviews:
+        yield f"what {count_of(len(old.reviews), 'review')} found (reviewers, dates, dispositions, reasons)"
 
 
 def _printed(value: Any) -> str:
