@@ -286,3 +286,15 @@ def _joined(above: Dtype, below: Dtype) -> Dtype:
     if above.levels is None or below.levels is None:
         return below
     return replace(above, levels=tuple(dict.fromkeys((*above.levels, *below.levels))))
+
+
+def shield(frame: Any) -> Any:
+    """Return a frame that may be changed without changing this one; all values are shared where libraries allow it."""
+    if hasattr(frame, "clone"):  # polars
+        return frame.clone()
+    if not hasattr(frame, "iloc"):  # Arrow tables never change
+        return frame.copy() if isinstance(frame, np.ndarray) else frame
+    import pandas as pd
+
+    copies_on_write = pd.Series([0]).copy(deep=False).to_numpy().flags.writeable is False
+    return frame.copy(deep=not copies_on_write)

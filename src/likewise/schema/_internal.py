@@ -12,6 +12,7 @@ from likewise.schema._frame_rows import (
     mix_rows,
     named_beside,
     overwrite_columns,
+    shield,
     stack_frames,
     take_rows,
 )

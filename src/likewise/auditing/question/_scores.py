@@ -17,7 +17,7 @@ from likewise.auditing.question._task import Unnamed
 from likewise.auditing.question._weights import effective_size, spread_between
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import CodedTable
-from likewise.schema._internal import open_frame
+from likewise.schema._internal import open_frame, shield
 
 SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not add up exactly
 END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.0000000000000002
@@ -325,18 +325,6 @@ def _called(function: Callable[..., Any], frame: Any, who: str) -> Any:
             f"{who} cannot score this table: {type(error).__name__}{': ' + _end(reason[0]) if reason else ''}. "
             "Check that its columns are those the model was made for."
         ) from error
-
-
-def shield(frame: Any) -> Any:
-    """Return a frame that may be changed without changing this one; all values are shared where libraries allow it."""
-    if hasattr(frame, "clone"):  # polars
-        return frame.clone()
-    if not hasattr(frame, "iloc"):  # Arrow tables never change
-        return frame.copy() if isinstance(frame, np.ndarray) else frame
-    import pandas as pd
-
-    copies_on_write = pd.Series([0]).copy(deep=False).to_numpy().flags.writeable is False
-    return frame.copy(deep=not copies_on_write)
 
 
 def _end(reason: str) -> str:
