@@ -110,7 +110,7 @@ def pages(found: Any, *, policy: Any = None) -> dict[str, Any]:
     for page in ("bias-audit", "model-risk"):
         forms[page] = report.to_page(record, page, form="markdown")
     shown_pages = {name: Page(text) for name, text in forms.items()}
-    html = {"html": found.to_html(verdict), "card": found._repr_html_()}
+    html = {"html": found.to_html(verdict=verdict), "card": found._repr_html_()}
     html["risk"] = report.to_page(record, "model-risk")
     return {**shown(found, policy=policy), **shown_pages, **{name: Page(one, True) for name, one in html.items()}}
 

@@ -48,7 +48,7 @@ def measure(kind: str, loans: Any) -> Audit:
 def test_a_report_of_any_audit_reads_well(open_page: Open, loans: Any, tmp_path: Path, kind: str) -> None:
     found = measure(kind, loans)
     path = tmp_path / "report.html"
-    path.write_text(found.to_html(found.judge(Policy(max_gap_mean=0.1)), before=found), encoding="utf-8")
+    path.write_text(found.to_html(verdict=found.judge(Policy(max_gap_mean=0.1)), before=found), encoding="utf-8")
     page = open_page(path, width=WIDTHS["phone"])
     spread_out(page)
     text = squeeze(" ".join(page.locator("main section:not(#reproduce)").all_inner_texts()))  # that one shows JSON

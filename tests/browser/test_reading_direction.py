@@ -75,7 +75,7 @@ def test_sentences_of_a_report_are_read_in_their_order(
 ) -> None:
     found = audit(scores, people, roles=ROLES, rule=RULE, n_resamples=60)
     path = tmp_path / "report.html"
-    path.write_text(found.to_html(found.judge(Policy(max_gap_mean=0.1)), before=found), encoding="utf-8")
+    path.write_text(found.to_html(verdict=found.judge(Policy(max_gap_mean=0.1)), before=found), encoding="utf-8")
     page = open_page(path)
     spread_out(page)
     assert PAID in page.locator("#compared").inner_text()

@@ -45,14 +45,14 @@ LISTED = 20  # pairs on the page; the record has more
 @pytest.fixture(scope="session")
 def report(found: Audit, verdict: Verdict, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reports") / "report.html"
-    path.write_text(found.to_html(verdict), encoding="utf-8")
+    path.write_text(found.to_html(verdict=verdict), encoding="utf-8")
     return path
 
 
 @pytest.fixture(scope="session")
 def two_audits(found: Audit, mended: Audit, mended_verdict: Verdict, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reports") / "before & after #1.html"
-    path.write_text(mended.to_html(mended_verdict, before=found), encoding="utf-8")
+    path.write_text(mended.to_html(verdict=mended_verdict, before=found), encoding="utf-8")
     return path
 
 

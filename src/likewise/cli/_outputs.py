@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise._checks import free_name
-from likewise._files import Content, Files, check_file, hash_file, new_file, refuse_pipe, write_file
+from likewise._files import check_file, hash_file, new_file, refuse_pipe, write_file
 from likewise._json import plain
 from likewise.auditing import Policy
 from likewise.cli._models import ModelFile
@@ -54,32 +54,6 @@ def check_table_target(out: Path, data: Path) -> None:
         )
     if not is_folder(out) or not out.is_dir():  # which is gone on with, or refused, where its parts are known
         check_file(out, [data])
-
-
-def audit_files(record: AuditRecord) -> Files:
-    """Return all files of an audit."""
-    import pyarrow.parquet
-
-    from likewise.auditing import cases_table
-    from likewise.auditing._internal import sheet_as_bytes
-    from likewise.report import to_junit
-
-    labels = record.labels if record.task == "multiclass" else None
-    cases = cases_table(record.worst_pairs, labels)
-    tables: dict[str, Content] = {
-        "worst_pairs.parquet": lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
-        "review_sheet.csv": sheet_as_bytes(record, ".csv"),
-        "junit.xml": to_junit(record),
-    }
-    return {**tables, **reviewed_files(record)}
-
-
-def reviewed_files(record: AuditRecord) -> Files:
-    """Return the files of an audit that show its reviews: the record and its pages."""
-    from likewise.report import to_html, to_markdown
-
-    text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return {"audit.md": to_markdown(record), "report.html": to_html(record), "audit.json": text}
 
 
 def write_sheet(out: Path, record: AuditRecord) -> None:

@@ -88,9 +88,10 @@ def _propose(rule: Comparability, table: CodedTable, n_pairs: int) -> str:
     """Say of a few looser rules how many pairs they give: of each kind, the least loose that gives enough."""
     some, enough = _take_some(table), max(ENOUGH, 2 * n_pairs)
     n_free, shift = int(rule.may_change(some).sum()), rule.max_continuous_shift
-    has_shift = isinstance(shift, int | float) and set(some.names["continuous"]) > {*rule.limits, *rule.must_match}
+    has_free = set(some.names["continuous"]) - {*rule.limits, *rule.must_match}
+    now = shift if has_free and isinstance(shift, int | float) else 1.0
     changes = [{"max_discrete_changes": n} for n in (rule.max_discrete_changes + k for k in STEPS) if n <= n_free]
-    shifts = [{"max_continuous_shift": one} for one in SHIFTS if has_shift and one > shift]
+    shifts = [{"max_continuous_shift": one} for one in SHIFTS if one > now]
     columns = [(name, kind, getattr(some, kind)[:, k]) for kind in KINDS for k, name in enumerate(some.names[kind])]
     finest = [name for name, *_ in sorted(columns, key=lambda one: -len(np.unique(one[2])))]
     ignored = [{"ignored": finest[:n]} for n in STEPS if n < len(finest)]

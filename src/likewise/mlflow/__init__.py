@@ -82,7 +82,10 @@ def _log(mlflow: Any, found: Audit, verdict: Verdict | None, run_id: str, name: 
     entries = [mlflow.entities.Metric(key, value, now, 0) for key, value in metrics.items()]
     for start in range(0, len(entries), MOST_IN_A_BATCH):
         client.log_batch(run_id, metrics=entries[start : start + MOST_IN_A_BATCH])
-    texts = {"audit.json": json.dumps(found.to_dict(verdict), allow_nan=False), "report.html": found.to_html(verdict)}
+    texts = {
+        "audit.json": json.dumps(found.to_dict(verdict), allow_nan=False),
+        "report.html": found.to_html(verdict=verdict),
+    }
     for file, text in texts.items():
         client.log_text(run_id, text, f"{name}/{file}")
     base = client.get_run(run_id).info.artifact_uri.rstrip("/")

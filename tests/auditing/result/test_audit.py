@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from likewise.auditing import (
 )
 from likewise.auditing.pairs._selection import choose_worst
 from likewise.datasets import PlantedDataset
-from likewise.exceptions import NoComparablePairs, PolicyError, ScoresCollapsed
+from likewise.exceptions import NoComparablePairs, PolicyError, ScoresCollapsed, TableFileError
 
 
 def test_the_planted_unfairness_is_found(planted: PlantedDataset, found: Audit) -> None:
@@ -198,6 +200,26 @@ def test_the_checksum_of_the_table_names_its_content(
     y = planted.test.y.copy()
     y.iloc[3] = 1 - y.iloc[3]
     assert audit(planted.scores, **{**how, "y": y}).record.data.table_checksum != known
+
+
+def test_a_saved_audit_is_the_folder_that_the_command_line_reads(
+    planted: PlantedDataset, how: dict[str, Any], tmp_path: Path
+) -> None:
+    found = audit(planted.scores, **how)
+    verdict = found.judge(Policy(max_gap_mean=0.5))
+    found.save(tmp_path / "audit", verdict=verdict)
+    found.save(tmp_path / "audit", verdict=verdict)  # in the place of its own, unchanged
+    assert json.loads((tmp_path / "audit/audit.json").read_text("utf-8")) == found.to_dict(verdict)
+    names = {"audit.json", "audit.md", "junit.xml", "report.html", "review_sheet.csv", "worst_pairs.parquet"}
+    assert {path.name for path in (tmp_path / "audit").iterdir() if not path.name.startswith(".")} == names
+    command = [sys.executable, "-m", "likewise.cli", "report", "audit/audit.json", "--out", "again.html"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    page = found.to_html(tmp_path / "page.html", verdict=verdict)
+    assert (tmp_path / "page.html").read_text("utf-8") == page == found.to_html(verdict=verdict)
+    for write in (found.save, found.to_html):
+        with pytest.raises(TableFileError, match=r"page\.html"):
+            write(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8") == page
 
 
 def test_without_pairs_there_is_no_audit_but_advice(planted: PlantedDataset, how: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,8 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._files import KIND_OF_AUDITS, Content, Files, write_file, write_folder
 from likewise._format import count_of, line_up, list_lines, show_found, show_value, wrap
 from likewise.auditing.evidence._coverage import person_gaps
+from likewise.auditing.evidence._review_sheet import sheet_as_bytes
+from likewise.auditing.evidence._tables import cases_table
 from likewise.auditing.policy._policy import Policy
 from likewise.auditing.policy._verdict import Verdict, judge
 from likewise.auditing.result._comparison import AuditParts, compare_audits
@@ -238,11 +242,15 @@ class Audit(AuditParts):
         """
         return self.to_record(verdict).to_dict()
 
-    def to_html(self, verdict: Verdict | None = None, before: Audit | None = None) -> str:
+    def to_html(
+        self, path: str | Path | None = None, *, verdict: Verdict | None = None, before: Audit | None = None
+    ) -> str:
         """Return the report: one page of HTML that needs nothing else.
 
         Parameters
         ----------
+        path : str or Path, optional
+            A file to write it to as well, which is not there yet.
         verdict : Verdict, optional
             To head the report.
         before : Audit, optional
@@ -262,9 +270,37 @@ class Audit(AuditParts):
         """
         from likewise.report import to_html
 
-        if before is None:
-            return to_html(self.to_dict(verdict))
-        return to_html(self.to_dict(verdict), before=before.to_dict(), comparison=compare_audits(before, self))
+        shown: dict[str, Any] = {}
+        if before is not None:
+            shown = {"before": before.to_dict(), "comparison": compare_audits(before, self)}
+        page = to_html(self.to_dict(verdict), **shown)
+        if path is not None:
+            write_file(path, page)
+        return page
+
+    def save(self, path: str | Path, *, verdict: Verdict | None = None) -> None:
+        """Write a folder of the record, the report, the worst pairs and a review sheet, as ``likewise audit`` does.
+
+        Parameters
+        ----------
+        path : str or Path
+            A folder that is not there yet, or holds an audit that nobody changed since it was written.
+        verdict : Verdict, optional
+            To be kept with it.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> from likewise import audit, load_dataset
+        >>> data = load_dataset("planted")
+        >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+        >>> folder = Path(mkdtemp()) / "audit"
+        >>> found.save(folder)
+        >>> (folder / "report.html").is_file()
+        True
+        """
+        write_folder(path, KIND_OF_AUDITS, audit_files(self.to_record(verdict)))
 
     def _repr_html_(self) -> str:
         """Show the headline numbers in a notebook."""
@@ -316,6 +352,30 @@ class Audit(AuditParts):
         from likewise.report import plot_chart
 
         return plot_chart(self.to_dict(), "calibration", ax)
+
+
+def audit_files(record: AuditRecord) -> Files:
+    """Return all files of an audit."""
+    import pyarrow.parquet
+
+    from likewise.report import to_junit
+
+    labels = record.labels if record.task == "multiclass" else None
+    cases = cases_table(record.worst_pairs, labels)
+    tables: dict[str, Content] = {
+        "worst_pairs.parquet": lambda path: pyarrow.parquet.write_table(cases, path, compression="zstd"),
+        "review_sheet.csv": sheet_as_bytes(record, ".csv"),
+        "junit.xml": to_junit(record),
+    }
+    return {**tables, **reviewed_files(record)}
+
+
+def reviewed_files(record: AuditRecord) -> Files:
+    """Return the files of an audit that show its reviews: the record and its pages."""
+    from likewise.report import to_html, to_markdown
+
+    text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return {"audit.md": to_markdown(record), "report.html": to_html(record), "audit.json": text}
 
 
 def write_text(headline: str, record: AuditRecord) -> str:

@@ -16,7 +16,7 @@ from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, print_json, print_result, say, working
 from likewise.cli._explanations import ExplanationOptions, Explanations
 from likewise.cli._options import OUTPUT, given_options, option, takes
-from likewise.cli._outputs import audit_files, complete_record, hash_files, read_plan
+from likewise.cli._outputs import complete_record, hash_files, read_plan
 from likewise.cli._plan import (
     AuditOptions,
     AuditPlan,
@@ -156,6 +156,8 @@ def audit(
         record = complete_record(run.audit.to_record(verdict), run.plan, request.source, run.model, run.files)
         record = record if sealed is None else AuditRecord.of(record.under(sealed))
         if put is not None:
+            from likewise.auditing._internal import audit_files
+
             put(audit_files(record))
     if options.as_json:
         print_json(record.to_dict())

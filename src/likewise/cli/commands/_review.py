@@ -10,7 +10,7 @@ from likewise._files import Put, new_folder
 from likewise.cli import _options as shared
 from likewise.cli._console import tell
 from likewise.cli._options import OUTPUT, REQUIRED, argument, option, takes
-from likewise.cli._outputs import load_json, read_record, reviewed_files, write_sheet
+from likewise.cli._outputs import load_json, read_record, write_sheet
 from likewise.exceptions import LikewiseError, ReviewError
 from likewise.record import AuditRecord
 
@@ -84,6 +84,8 @@ def _merge(record: AuditRecord, options: ReviewOptions, put: Put) -> int:
         more = f"... and {len(error.faults) - N_SHOWN:,} more. " if len(error.faults) > N_SHOWN else ""
         tell(f"likewise: {more}Nothing was written.", err=True)
         return DIFFERS
+    from likewise.auditing._internal import reviewed_files
+
     put(reviewed_files(merged))
     tell(merged.review_summary, *merged.review_summary.agreements)
     if not options.quiet:
