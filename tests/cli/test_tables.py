@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.cli.conftest import Run
 from tests.sizes import sized
 
-from likewise.cli._tables import TextFormat
+from likewise.cli._tables import TableFiles, TextFormat
 from likewise.exceptions import TableFileError
 
 TEXT = "race,age,y\nblue,30,1\nré,,0\n"
@@ -248,3 +248,29 @@ def test_a_time_zone_that_python_does_not_know_is_one_line(run: Run, tmp_path: P
     outcome = run(*asked, role, "when")
     assert (outcome.code, outcome.stderr.count("\n")) == (2, 1), outcome.stderr
     assert f"times in the zone '{zone}', which Python does not know" in outcome.stderr
+
+
+def test_a_file_given_twice_is_refused_by_name(tmp_path: Path) -> None:
+    for name, text in {"a.csv": TEXT, "b.csv": TEXT.replace("30", "31"), "copy.csv": TEXT}.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    a, b, copy = (str(tmp_path / name) for name in ("a.csv", "b.csv", "copy.csv"))
+    assert TableFiles(data=[a, b]).read().frame.num_rows == 4
+    for data in ([a, b, copy], [a, a]):
+        with pytest.raises(TableFileError, match=re.escape(f"'{data[-1]}' is the same as '{a}'")):
+            TableFiles(data=data).read()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-32-be"])
+def test_a_wide_text_is_called_by_its_name(encoding: str, tmp_path: Path) -> None:
+    mark = "\ufeff" if encoding.endswith("be") else ""
+    (tmp_path / "wide.csv").write_bytes((mark + TEXT).encode(encoding))
+    name = encoding.removesuffix("-be")
+    with pytest.raises(TableFileError, match=rf"is text in {name.upper()}. Add --encoding {name}"):
+        read_table(tmp_path / "wide.csv")
+    assert read_table(tmp_path / "wide.csv", encoding=name)[0].column("age").to_pylist() == [30, None]
+
+
+def test_words_that_mean_missing_are_named(tmp_path: Path) -> None:
+    (tmp_path / "odd.csv").write_text("age,job\n30,?\n?,a\nunknown,b\n", "utf-8")
+    table, _ = read_table(tmp_path / "odd.csv", missing_values=["?, unknown"])
+    assert table.to_pydict() == {"age": [30, None, None], "job": [None, "a", "b"]}

@@ -217,3 +217,25 @@ def test_numbered_columns_of_one_name_have_one_role() -> None:
     assert roles.continuous == ("PAY_0", "PAY_2", "PAY_6", "X1")
     assert roles.discrete == ("X2", "X3", "Y1", "Y2")
     assert roles.reasons["PAY_6"] == "integers with 9 distinct values; continuous like 'PAY_0'"
+
+
+@pytest.mark.parametrize("odd", ["?", "None", "-", "unknown", " ", "$6.0", "1.234,56", "12%", "\u0661\u0662", "inf"])
+@pytest.mark.parametrize("n_odd", [1, 10])
+def test_numbers_with_some_odd_cells_are_refused_until_their_role_is_said(odd: str, n_odd: int) -> None:
+    cells = [*(str(i % 40 / 2) for i in range(100 - n_odd)), *[odd] * n_odd]
+    frame = pa.table({"age": [*cells, None], "job": ["a", "b", *["c"] * 99]})
+    with pytest.raises(SchemaError, match=r"Column 'age'.*row \d+.*text='age'") as refused:
+        Roles.infer(frame)
+    assert repr(odd) in str(refused.value)
+    assert "--missing-values" in str(refused.value)
+    assert Roles.infer(frame, text="age").role_of("age") == "discrete"
+    assert Roles.infer(frame, discrete="age").role_of("age") == "discrete"
+    with pytest.raises(SchemaError, match="Continuous column 'age'"):
+        Roles.infer(frame, continuous="age").learn(frame)
+
+
+def test_text_that_is_no_column_of_numbers_is_not_refused() -> None:
+    many_words = [*(str(i % 9) for i in range(89)), *["x"] * 11]
+    codes = ["01234", *(str(10_000 + i % 9) for i in range(98)), "K1A"]
+    frame = pa.table({"mixed": many_words, "postcode": codes, "digits": [str(i % 9) for i in range(100)]})
+    assert Roles.infer(frame).discrete == ("mixed", "postcode", "digits")

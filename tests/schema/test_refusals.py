@@ -202,3 +202,9 @@ def test_a_sensitive_column_of_ids_is_refused(values: list[Any]) -> None:
         Roles(sensitive="who").learn(frame)
     assert len(Roles(discrete="who").learn(frame).categories["who"]) == 1_001
     assert len(Roles(sensitive="who").learn(frame[:1_000]).categories["who"]) == 1_000
+
+
+def test_half_a_surrogate_pair_is_named() -> None:
+    frame = pd.DataFrame({"job": pd.Series(["cook", "sm\ud800th"], dtype=object)})
+    with pytest.raises(SchemaError, match=r"Column 'job' holds 'sm\\ud800th', with half of a surrogate pair"):
+        Roles(discrete="job").learn(frame)

@@ -22,6 +22,7 @@ ROLE_TITLES: Final = {
     **{"matched": "must match", "ignored": "ignored", "label": "label", "row_id": "row id"},
 }
 ROLES_HEADING: Final = "Column roles (change them with --discrete, --continuous, --must-match, --ignore, ...):"
+AS_TEXT: Final = {b"likewise": b"text"}  # of a column that is text by wish, or for its codes
 LABEL: Final = "Outcome; both members of a pair share it. Without one, people are compared whatever their outcome."
 
 
@@ -108,6 +109,7 @@ class ColumnOptions:
             frame,
             label=None if self.label is None else names.find("--label", self.label),
             sensitive=sensitive,
+            text=[one.name for one in frame.schema if one.metadata == AS_TEXT],
             missing=missing.by_column or missing.for_all or "refuse",  # type: ignore[arg-type]  # it checks the words
             **{role: columns for role, columns in named.items() if columns},
         )

@@ -29,14 +29,16 @@ FILE_KINDS: Final = {
 }
 
 
-def read_csv(path: Path, *, encoding: str, delimiter: str, decimal: str | None) -> pa.Table:
+def read_csv(
+    path: Path, *, encoding: str, delimiter: str, decimal: str | None, null_values: Collection[str] = NULL_VALUES
+) -> pa.Table:
     """Read text with a header line; types are inferred over the whole file."""
     import pyarrow as pa
 
     _check_options(encoding, delimiter, decimal)
     _refuse_binary(path, encoding)
     try:
-        table = parse_csv(path, encoding, delimiter, decimal or ".")
+        table = parse_csv(path, encoding, delimiter, decimal or ".", null_values=null_values)
         names = table.column_names  # decoded only now
         if any(pa.types.is_binary(kind) for kind in table.schema.types):  # how pyarrow reads what is not UTF-8
             raise _wrong_encoding(path, encoding)
@@ -94,7 +96,9 @@ def parse_csv(
         )
 
 
-def parse_blocks(path: Path, encoding: str, delimiter: str, columns: list[str]) -> Iterator[Any]:
+def parse_blocks(
+    path: Path, encoding: str, delimiter: str, columns: list[str], null_values: Collection[str] = NULL_VALUES
+) -> Iterator[Any]:
     """Yield the text of some columns block by block, so that little memory is needed."""
     import pyarrow.csv
 
@@ -103,7 +107,7 @@ def parse_blocks(path: Path, encoding: str, delimiter: str, columns: list[str]) 
             stream,
             pyarrow.csv.ReadOptions(encoding=encoding, block_size=BLOCK_SIZE),
             pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            _conversion(list(columns), NULL_VALUES, "."),
+            _conversion(list(columns), null_values, "."),
         )
 
 
@@ -143,6 +147,8 @@ def _refuse_binary(path: Path, encoding: str) -> None:
         if start.startswith(magic):
             raise TableFileError(f"'{path}' {kind}.")
     wide = _is_wide(encoding)
+    if start.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) and not wide:
+        raise TableFileError(f"'{path}' is text in UTF-32. Add --encoding utf-32.")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) and not wide:
         raise TableFileError(f"'{path}' is text in UTF-16. Add --encoding utf-16.")
     n_control = len(start) - len(start.translate(None, CONTROL))

@@ -218,7 +218,8 @@ def complete_record(
 
 def record_command(plan: AuditPlan, reading: TableFiles) -> CommandRecord:
     """Return how the table is read and scored, in plain values."""
-    read_by = {"encoding": reading.encoding, "delimiter": reading.delimiter, "decimal": reading.decimal}
+    read_by: dict[str, Any] = {"encoding": reading.encoding, "delimiter": reading.delimiter, "decimal": reading.decimal}
+    read_by["missing_values"] = reading.missing_values or []
     return read_as(CommandRecord, plain({**read_by, **plan.to_dict()}))
 
 

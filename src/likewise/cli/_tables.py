@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from likewise._files import address_of, local_path, refuse_pipe
+from likewise._files import address_of, hash_file, local_path, refuse_pipe
 from likewise._format import count_of
-from likewise.cli._columns import ColumnNames
+from likewise.cli._columns import AS_TEXT, ColumnNames
 from likewise.cli._csv import NULL_VALUES, parse_blocks, parse_csv, read_csv
 from likewise.cli._options import FILE, argument, option
 from likewise.exceptions import TableFileError
@@ -53,6 +53,18 @@ class TextFormat:
         "more digits than 64 bits hold. A column that --continuous, --bins or --scores names is read as numbers.",
     )
 
+    missing_values: list[str] | None = option(
+        *(None, FILE, "WORDS"),
+        "Words of a CSV file that mean a missing value, such as '?' or 'unknown,none', besides an empty cell, NA, N/A, "
+        "NaN and null.",
+    )
+
+    @property
+    def null_values(self) -> tuple[str, ...]:
+        """The words that mean a missing value."""
+        given = [word for text in self.missing_values or () for word in (text.split(",") if text != "," else [text])]
+        return (*NULL_VALUES, *dict.fromkeys(word.strip() or word for word in given if word))
+
     def read_file(self, path: Path, numbers: Collection[str] = (), text: Mapping[str, str] | None = None) -> TableRead:
         """Read a table of people; ``numbers`` are not read as text, and with ``text`` exactly its columns are."""
         table, notes = self._read_typed(path)
@@ -72,11 +84,14 @@ class TextFormat:
 
     def with_texts(self, path: Path, table: pa.Table, names: Collection[str], *, raw: bool = False) -> pa.Table:
         """Replace columns by their text in the file; ``raw`` text is never missing."""
+        import pyarrow as pa
+
         if names:
-            separator, missing = self._separator(path), () if raw else NULL_VALUES
+            separator, missing = self._separator(path), () if raw else self.null_values
             texts = parse_csv(path, self.encoding, separator, columns=list(names), null_values=missing)
             for name in names:
-                table = table.set_column(table.column_names.index(name), name, texts.column(name))
+                field = pa.field(name, texts.schema.field(name).type, metadata=AS_TEXT)
+                table = table.set_column(table.column_names.index(name), field, texts.column(name))
         return table
 
     def _find_codes(self, path: Path, table: pa.Table, apart: Collection[str]) -> dict[str, str]:
@@ -87,7 +102,9 @@ class TextFormat:
         kinds = {one.name: one.type for one in table.schema if one.name not in apart}
         candidates = [name for name, kind in kinds.items() if kind in (pa.int64(), pa.float64())]
         found: dict[str, str] = {}
-        for batch in parse_blocks(path, self.encoding, self._separator(path), candidates) if candidates else ():
+        for batch in (
+            parse_blocks(path, self.encoding, self._separator(path), candidates, self.null_values) if candidates else ()
+        ):
             for name in list(candidates):
                 texts = batch.column(name)
                 if kinds[name] == pa.float64() and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
@@ -109,7 +126,13 @@ class TextFormat:
             if path.name.lower().endswith(PARQUET_ENDINGS):
                 table = _read_parquet(path)
             elif is_csv(path):
-                table = read_csv(path, encoding=self.encoding, delimiter=self._separator(path), decimal=self.decimal)
+                table = read_csv(
+                    path,
+                    encoding=self.encoding,
+                    delimiter=self._separator(path),
+                    decimal=self.decimal,
+                    null_values=self.null_values,
+                )
             else:
                 ending = f"has the unknown ending '{path.suffix}'" if path.suffix else "has no ending such as .csv"
                 raise TableFileError(f"'{path}' {ending}. Give one of {', '.join(CSV_ENDINGS)}, .parquet.")
@@ -164,6 +187,7 @@ class TableFiles(TextFormat):
         import pyarrow as pa
 
         files = self.files()
+        _refuse_repeated(files)
         tables: list[pa.Table] = []
         notes: list[str] = []
         texts: list[dict[str, str]] = []
@@ -186,6 +210,20 @@ class TableFiles(TextFormat):
             return TableRead(pa.concat_tables(tables, promote_options="permissive"), notes, found)
         except pa.ArrowException:
             raise _different_types(tables, files) from None
+
+
+def _refuse_repeated(files: list[Path]) -> None:
+    """Refuse files with the same bytes, whose people would count twice; only those of one size are read."""
+    sizes = [file.stat().st_size if file.is_file() else None for file in files]
+    known: dict[str, Path] = {}
+    for file, size in zip(files, sizes, strict=True):
+        if not size or sizes.count(size) < 2:
+            continue
+        first = known.setdefault(hash_file(file), file)
+        if first is not file:
+            raise TableFileError(
+                f"'{file}' is the same as '{first}' (equal checksums): everybody in it would count twice. Give it once."
+            )
 
 
 def is_csv(path: Path) -> bool:

@@ -15,7 +15,7 @@ from likewise.record._verdict import PolicyData
 
 PLAN_FORMAT: Final = "likewise plan 1"
 DECIDED: Final = ("positive", "threshold", "scale")  # settings that the command has, as they were asked for
-READ_BY: Final = ("label", "features", "encoding", "delimiter", "decimal", "text")
+READ_BY: Final = ("label", "features", "encoding", "delimiter", "decimal", "missing_values", "text")
 ABSENT: Final = "(none)"
 WEIGHTS: Final = "weights (SHA-256)"
 Part = Literal["rule", "columns", "scores", "settings", "policy", "data", "versions"]
@@ -52,6 +52,7 @@ class CommandRecord:
     threshold: float | None
     scale: float | None
     memory_limit: str | None = None
+    missing_values: tuple[str, ...] = ()  # words of a CSV file, besides the usual ones
     text: Mapping[str, str] | None = None  # columns of a CSV file that were read as text, and why
 
 

@@ -196,6 +196,12 @@ def _tidied(array: Any) -> Any:
 
 def _mixed(name: str, values: list[Any]) -> SchemaError:
     kinds = sorted({type(value).__name__ for value in map(plain_value, values) if value is not None})
+    halves = [value for value in values if isinstance(value, str) and any("\ud800" <= one <= "\udfff" for one in value)]
+    if halves:
+        return SchemaError(
+            f"Column '{name}' holds {show_values(halves)}, with half of a surrogate pair, which is no letter. Read the "
+            "text again in its own encoding, or replace the letter."
+        )
     found = (
         f"mixes {' and '.join(kinds)} values, which cannot be compared"
         if len(kinds) > 1

@@ -13,7 +13,7 @@ from typing import Any, Final, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_plain_data, suggest
+from likewise._checks import check_plain_data, parameter, suggest
 from likewise._format import count_of
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Column, from_json_value, plain_value, to_json_value
@@ -34,6 +34,10 @@ SURE_TO_REPEAT: Final = 10  # repeats expected of that many measurements: that t
 NAMES_AN_ID: Final = re.compile(r"(?:^|[^A-Za-z])(?i:u?id|uuid)$|[a-z]I[dD]$")
 NUMBERED: Final = re.compile(r"(.*[^\d])\d+")
 MOSTLY: Final = 0.5  # of the distinct values
+NUMBERS: Final = 0.9  # share of the cells of a text column from which on the others are odd
+IS_NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+IS_PADDED: Final = re.compile(r"\s*[+-]?0[0-9]")
+ODD_SHOWN: Final = 3
 STARTS_AS_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -316,6 +320,31 @@ def _advise(role: str, values: list[Any], n_distinct: int, n_present: int) -> st
     if role == "discrete" and n_distinct > MANY and n_distinct * ROWS_TO_SHARE > n_present:
         return "; few people share one: ignore it?"
     return ""
+
+
+def refuse_odd_cells(column: Column) -> None:
+    """Refuse text of which nearly all cells are numbers: as categories, all of them would be compared as words."""
+    if column.dtype.family != "text" or column.dtype.levels is not None or column.is_empty:
+        return
+    values, rows = column.distinct()
+    counts = np.bincount(rows, minlength=len(values))
+    is_text = np.array([isinstance(value, str) for value in values])
+    is_number = np.array([isinstance(value, str) and bool(IS_NUMBER.fullmatch(value)) for value in values])
+    n_present, n_numbers = int(counts[is_text].sum()), int(counts[is_number].sum())
+    odd = np.flatnonzero(is_text & ~is_number)
+    if not len(odd) or n_numbers < NUMBERS * n_present:
+        return
+    if any(IS_PADDED.match(values[code]) for code in np.flatnonzero(is_number)):  # which only codes are
+        return
+    places = np.flatnonzero(np.isin(rows, odd))
+    shown = ", ".join(f"{values[rows[place]]!r} in row {place + 1:,}" for place in places[:ODD_SHOWN].tolist())
+    more = f" and {len(places) - ODD_SHOWN:,} more" if len(places) > ODD_SHOWN else ""
+    raise SchemaError(
+        f"Column '{column.name}' is text, though {n_numbers:,} of its {n_present:,} cells are numbers: {shown}{more} "
+        "(the first row below the header is row 1). Correct them, make them missing (on the command line, "
+        f"--missing-values {values[rows[places[0]]]!r}), or take the column as categories "
+        f"({parameter('text', column.name)})."
+    )
 
 
 def _is_date(text: str) -> bool:

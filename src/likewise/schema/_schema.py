@@ -30,6 +30,7 @@ from likewise.schema._roles import (
     infer_column,
     is_row_counter,
     refuse_absent,
+    refuse_odd_cells,
 )
 from likewise.schema._table import KINDS, CodedTable, Unit
 
@@ -97,6 +98,7 @@ class Roles(ColumnRoles):
         ignored: Names = (),
         row_id: str | None = None,
         bins: Mapping[str, int | Sequence[float]] | None = None,
+        text: Names = (),
         missing: Missing | Mapping[str, Missing] = "refuse",
     ) -> Roles:
         """Infer a role for every column of a frame; columns you name keep the role you give.
@@ -107,6 +109,10 @@ class Roles(ColumnRoles):
         row (names, ids), integers that number or identify the rows, and values that cannot be compared, such as lists,
         are ignored.
 
+        A column of text, without a role, of which nine of ten cells or more are numbers, and some are not, is refused
+        with these cells: ``?`` or ``$6.0`` would make categories of all its numbers. Columns with leading zeros are
+        codes, and not refused.
+
         :meth:`describe` returns each role with its reason; they are also logged, at level INFO.
 
         Parameters
@@ -115,6 +121,8 @@ class Roles(ColumnRoles):
             The training table.
         label, sensitive, discrete, continuous, ordinal, matched, ignored, row_id, bins, missing
             As in :class:`Roles`. The frame must contain all of these columns.
+        text : str or sequence of str, optional
+            Columns of text to take as they are, although most of their cells are numbers.
 
         Returns
         -------
@@ -142,7 +150,7 @@ class Roles(ColumnRoles):
             row_id=row_id,
             bins=bins,
         )
-        return _infer_others(given, open_frame(frame), missing)
+        return _infer_others(given, open_frame(frame), missing, (text,) if isinstance(text, str) else text or ())
 
     def learn(self, frame: Any, y: Any = None) -> Schema:
         """Learn the categories and ranges of the columns from the training frame.
@@ -448,7 +456,9 @@ def _checksum(data: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _infer_others(given: Roles, frame: Frame, missing: Missing | Mapping[str, Missing]) -> Roles:
+def _infer_others(
+    given: Roles, frame: Frame, missing: Missing | Mapping[str, Missing], texts: Sequence[str] = ()
+) -> Roles:
     """Add a role, with its reason, for every column without one."""
     refuse_absent(given, frame.names, ROLES)
     if not len(frame):
@@ -456,6 +466,9 @@ def _infer_others(given: Roles, frame: Frame, missing: Missing | Mapping[str, Mi
     columns: dict[str, Any] = {role: given.names(role) for role in LISTED}
     counters = [name for name in given.continuous if is_row_counter(frame.column(name))]
     ordinal, reasons = dict(given.ordinal), dict.fromkeys(counters, "given, though it numbers the rows")
+    for name in frame.names:
+        if given.role_of(name) is None and name not in texts:
+            refuse_odd_cells(frame.column(name))
     alone = {name: infer_column(frame.column(name)) for name in frame.names if given.role_of(name) is None}
     for name, found in align_alike(alone, frame.column).items():
         reasons[name] = found.reason

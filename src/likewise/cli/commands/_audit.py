@@ -107,7 +107,7 @@ class Request:
         """Read the files as the plan says, unless options say otherwise."""
         if self.sealed is None:
             return self
-        names = [one for one in ("encoding", "delimiter", "decimal") if one not in self.given]
+        names = [one for one in ("encoding", "delimiter", "decimal", "missing_values") if one not in self.given]
         source = replace(self.source, **{name: getattr(self.sealed.command, name) for name in names})
         used = self.sealed.model
         if used is not None and self.asked.model is None and not self.asked.scores:

@@ -113,7 +113,11 @@ def _plan_again(old: AuditRecord, options: VerifyOptions) -> tuple[AuditPlan, Ta
         )
     try:
         source = TableFiles(
-            data=options.data, encoding=command.encoding, delimiter=command.delimiter, decimal=command.decimal
+            data=options.data,
+            encoding=command.encoding,
+            delimiter=command.delimiter,
+            decimal=command.decimal,
+            missing_values=list(command.missing_values),
         )
         return AuditPlan.from_record(old, command), source
     except LikewiseError as error:
