@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -33,3 +35,14 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
     """The fields of a dataclass; None of any other type, and of estimators, which are told by their text."""
     is_told = is_dataclass(kind) and not hasattr(kind, "get_params")
     return tuple(field.name for field in fields(kind)) if is_told else None
+
+
+def hash_json(data: Any) -> str:
+    """SHA-256 of plain data, in whatever order its names are."""
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and infinities, which are no JSON."""
+    raise ValueError(f"{name} is not valid JSON")

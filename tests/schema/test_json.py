@@ -129,14 +129,14 @@ def test_other_json_is_refused(text: str) -> None:
 
 
 def test_a_schema_with_holes_is_refused() -> None:
-    from likewise.schema._schema import _checksum
+    from likewise._json import hash_json
 
     data = json.loads(full_schema().to_json())
     del data["checksum"]
     for hole in ("roles", "columns", "kind"):
         broken = {key: value for key, value in data.items() if key != hole}
         with pytest.raises(SchemaError, match="missing or unknown fields"):
-            Schema.from_json(json.dumps(broken | {"checksum": _checksum(broken)}))
+            Schema.from_json(json.dumps(broken | {"checksum": hash_json(broken)}))
 
 
 FORGERIES: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -156,13 +156,13 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_schema_is_refused_though_its_checksum_fits(forgery: str) -> None:
-    from likewise.schema._schema import _checksum
+    from likewise._json import hash_json
 
     data = json.loads(full_schema().to_json())
     del data["checksum"]
     FORGERIES[forgery](data)
     with pytest.raises(SchemaError, match="missing or unknown fields") as refusal:
-        Schema.from_json(json.dumps(data | {"checksum": _checksum(data)}))
+        Schema.from_json(json.dumps(data | {"checksum": hash_json(data)}))
     assert "\n" not in str(refusal.value)
 
 

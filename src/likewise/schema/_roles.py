@@ -270,8 +270,10 @@ class Inferred:
     order: tuple[Any, ...] = ()  # of ordinal categories
 
 
-def infer_column(column: Column) -> Inferred:
-    """Infer the role of a column from its values."""
+def infer_column(column: Column, *, as_text: bool = False) -> Inferred:
+    """Infer the role of a column from its values; refuse numbers with some odd cells, unless text is meant."""
+    if not as_text:
+        _refuse_odd_cells(column)
     n_rows = len(column.array)
     if column.dtype.family is None:
         return Inferred("ignored", f"{column.dtype.arrow} values, which cannot be compared")
@@ -322,7 +324,7 @@ def _advise(role: str, values: list[Any], n_distinct: int, n_present: int) -> st
     return ""
 
 
-def refuse_odd_cells(column: Column) -> None:
+def _refuse_odd_cells(column: Column) -> None:
     """Refuse text of which nearly all cells are numbers: as categories, all of them would be compared as words."""
     if column.dtype.family != "text" or column.dtype.levels is not None or column.is_empty:
         return

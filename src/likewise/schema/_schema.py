@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 from likewise._checks import check_choice, suggest
 from likewise._files import write_file
 from likewise._format import count_of
+from likewise._json import hash_json, refuse_constant
 from likewise._threads import share_calls, threads_for
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Dtype, array_of_values, show_values
@@ -30,7 +30,6 @@ from likewise.schema._roles import (
     infer_column,
     is_row_counter,
     refuse_absent,
-    refuse_odd_cells,
 )
 from likewise.schema._table import KINDS, CodedTable, Unit
 
@@ -398,7 +397,7 @@ class Schema:
     @property
     def checksum(self) -> str:
         """The SHA-256 of the learned schema; equal schemas have equal checksums."""
-        return _checksum(self._to_dict())
+        return hash_json(self._to_dict())
 
     def _to_dict(self) -> dict[str, Any]:
         columns = [column.to_dict() for column in self.columns]
@@ -407,20 +406,20 @@ class Schema:
     def to_json(self) -> str:
         """Return the schema as JSON, with a checksum that :meth:`from_json` verifies."""
         data = self._to_dict()
-        return json.dumps(data | {"checksum": _checksum(data)}, indent=1, ensure_ascii=False, allow_nan=False)
+        return json.dumps(data | {"checksum": hash_json(data)}, indent=1, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
         """Read a schema written by :meth:`to_json`; no code is run."""
         try:
-            data = json.loads(text, parse_constant=_refuse_constant)
+            data = json.loads(text, parse_constant=refuse_constant)
         except (ValueError, TypeError, RecursionError) as error:
             raise SchemaError(f"This is not the complete JSON of a schema: {error}. Save the schema again.") from None
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             found = repr(data.get("format")) if isinstance(data, dict) else f"a {type(data).__name__}"
             raise SchemaError(f"This JSON is not a '{FORMAT}': its format is {found}. Use what Schema.to_json wrote.")
         try:
-            if data.pop("checksum", None) != _checksum(data):
+            if data.pop("checksum", None) != hash_json(data):
                 raise ValueError
         except ValueError:  # or a number beyond any float, which no schema has
             raise SchemaError("This schema was changed after it was written. Save the schema again.") from None
@@ -447,15 +446,6 @@ class Schema:
         return cls.from_json(text)
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not valid JSON")
-
-
-def _checksum(data: dict[str, Any]) -> str:
-    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
 def _infer_others(
     given: Roles, frame: Frame, missing: Missing | Mapping[str, Missing], texts: Sequence[str] = ()
 ) -> Roles:
@@ -466,10 +456,8 @@ def _infer_others(
     columns: dict[str, Any] = {role: given.names(role) for role in LISTED}
     counters = [name for name in given.continuous if is_row_counter(frame.column(name))]
     ordinal, reasons = dict(given.ordinal), dict.fromkeys(counters, "given, though it numbers the rows")
-    for name in frame.names:
-        if given.role_of(name) is None and name not in texts:
-            refuse_odd_cells(frame.column(name))
-    alone = {name: infer_column(frame.column(name)) for name in frame.names if given.role_of(name) is None}
+    others = [name for name in frame.names if given.role_of(name) is None]
+    alone = {name: infer_column(frame.column(name), as_text=name in texts) for name in others}
     for name, found in align_alike(alone, frame.column).items():
         reasons[name] = found.reason
         if found.role == "ordinal":
