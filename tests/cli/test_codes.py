@@ -137,6 +137,7 @@ def test_formulas_stay_unless_they_are_to_be_defused(run: Run, branches: Path) -
     outcome = run("antidote", branches, *asked)
     assert "like a formula: add --defuse-formulas" in outcome.stderr
     assert '"=1+1"' in out.read_text()
+    out.unlink()
     outcome = run("antidote", branches, *asked, "--defuse-formulas")
     assert "like a formula" not in outcome.stderr
     assert '"=1+1"' not in out.read_text()

@@ -350,7 +350,7 @@ def test_a_name_without_an_ending_is_a_folder_of_all_pairs(
         (("--out", "{folder}/pairs.txt"), "or a folder, without an ending"),
         (("--memory-limit", "much"), "'much' is not a size"),
         (("--out", "{folder}/other"), "exists already"),
-        (("--out", "{folder}/file"), "which is a file. Name a folder"),
+        (("--out", "{folder}/file"), "is there already"),
     ],
 )
 def test_what_cannot_be_a_folder_is_refused_in_words(
