@@ -71,9 +71,9 @@ print(rule.describe(roles.learn(people)))
 # 3. The audit
 # ------------
 #
-# The scores are in column ``p``. Beside each gap stands the *baseline*: the same for pairs of one group. Only the
-# excess over it points to the sensitive attribute. Read the coverage, too: of people without a comparable partner,
-# the audit knows nothing.
+# The scores are in column ``p``. Beside each gap stands the *baseline*: the same for pairs of one group. The *excess*
+# is how much further people are from comparable people of other groups than from those of their own, over all who
+# have partners of both kinds. Read the coverage, too: of people without a comparable partner, the audit knows nothing.
 
 found = audit("p", people, roles=roles, rule=rule, n_resamples=200)
 print(found)
@@ -99,7 +99,7 @@ for case in found.worst[:2]:
 #
 # A policy is a few limits. One is met when the whole confidence interval meets it: too little data is inconclusive,
 # not a pass. Write it before you repair anything, or it will describe whatever you got. With many same-group pairs,
-# limit the excess over them, ``max_excess_gap_mean``; here there are few, so the limit is on the gap itself.
+# limit the excess, ``max_excess_gap_mean``; here there are few, so the limit is on the gap itself.
 
 policy = Policy(max_gap_mean=0.02, max_flip_rate=0.1, min_roc_auc=0.7)
 print(found.judge(policy))

@@ -94,7 +94,7 @@ def test_the_marks_are_the_measures_of_the_slice(record: dict[str, Any]) -> None
         assert [mark.name for mark in chart.markers] == [*named]
         for mark, name in zip(chart.markers, named.values(), strict=True):
             assert (mark.value, mark.low, mark.high) == tuple(measures[name][end] for end in ("value", "low", "high"))
-        assert f"Excess of the mean: {100 * measures['excess_gap_mean']['value']:.2f} pp" in chart.description
+        assert f"Excess by person: {100 * measures['excess_gap_mean']['value']:.2f} pp" in chart.description
 
 
 def test_a_slice_without_pairs_has_no_chart_and_one_without_a_baseline_one_series(record: dict[str, Any]) -> None:

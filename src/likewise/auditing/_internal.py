@@ -8,6 +8,7 @@ from likewise.auditing.evidence._distributions import rows_to_show
 from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
+from likewise.auditing.inference._excess import ComparedPeople, Excess, Partners
 from likewise.auditing.inference._intervals import PairGraph, contribute_alone, interval_of_mean
 from likewise.auditing.inference._pair_measures import ExactFacts, measure_parts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between

@@ -66,7 +66,8 @@ from likewise.schema._internal import open_frame
 MAX_TRANSITIONS: Final = 200  # listed on the page
 BASELINE: Final = (
     "Baseline: same-group pairs, which are equal in the sensitive columns and within the same tolerances. Their scores "
-    "differ anyway; only the excess over the baseline matters."
+    "differ anyway. Excess: how much further people are from comparable people of other groups than of their own, over "
+    "all who have both kinds of partners."
 )
 
 Plain = dict[str, Any]
@@ -337,14 +338,17 @@ class Explorer:
             if self._last is None or self._last.key != key:
                 holds = self._held.distances.within(point)
                 chosen = choose_pairs(self._held, holds)
-                numbers = self._measure(point, chosen, selection.limit)
+                numbers = self._measure(point, holds, chosen, selection.limit)
                 self._last = _Answer(key, holds, numbers, chosen.mean_weight)
             return self._last
 
-    def _measure(self, point: Thresholds, chosen: ChosenPairs, limit: float) -> Plain:
+    def _measure(self, point: Thresholds, holds: NDArray[np.bool_], chosen: ChosenPairs, limit: float) -> Plain:
         held, question = self._held, self._question
         directions, n_directions = measure_transitions(held, chosen, MAX_TRANSITIONS, self._reference)
-        partners = measure_partners(held, chosen)
+        partners, baseline = measure_partners(held, chosen), None
+        if self._baseline is not None:
+            between = replace(held.pairs, left=held.pairs.left[holds], right=held.pairs.right[holds])
+            baseline = self._baseline.measure(point, between, held.gaps[holds])
         return {
             "changes": point.changes,
             "shift": point.shift,
@@ -353,9 +357,7 @@ class Explorer:
             "n_pairs": chosen.whole.n,
             "coverage": share_of(partners[0]),
             "partners": partners[:MAX_TRANSITIONS],
-            "slices": measure_slices(
-                held, chosen, limit, None if self._baseline is None else self._baseline.means(point)
-            ),
+            "slices": measure_slices(held, chosen, limit, baseline),
             "counts": chosen.bins.tolist(),
             "directions": [{"number": number, **plain(asdict(one))} for number, one in directions],
             "n_directions": n_directions,

@@ -286,18 +286,18 @@ def _add_up(
 
 
 def measure_slices(
-    held: HeldPairs, chosen: ChosenPairs, limit: float, baseline: list[tuple[int, float | None]] | None
+    held: HeldPairs, chosen: ChosenPairs, limit: float, baseline: list[tuple[int, float | None, float | None]] | None
 ) -> list[dict[str, Any]]:
-    """Measure the gaps of all pairs, then of those of each label; beside them the mean gap of same-group pairs."""
+    """Measure the gaps of all pairs, then of those of each label; beside them same-group pairs and the excess."""
     has_flips = held.flips is not None
     slices = [{"label": None, "is_positive": None, **_measure_slice(chosen.whole, limit, has_flips=has_flips)}]
     for code, label in enumerate(held.pairs.left_table.classes.tolist() if held.scores.has_labels else ()):
         is_positive = None if held.scores.positive is None else code == held.scores.positive
         measured = _measure_slice(chosen.by_label[code], limit, has_flips=has_flips)
         slices.append({"label": plain(label), "is_positive": is_positive, **measured})
-    for one, (n, mean) in zip(slices, baseline or (), strict=False):
+    for one, (n, mean, excess) in zip(slices, baseline or (), strict=False):
         if one["n"] and mean is not None:
-            one |= {"n_within": n, "within_gap_mean": mean, "excess_gap_mean": one["gap_mean"] - mean}
+            one |= {"n_within": n, "within_gap_mean": mean} | ({} if excess is None else {"excess_gap_mean": excess})
     return slices
 
 

@@ -15,16 +15,22 @@ from likewise._format import count_of
 from likewise.auditing import Audit, Scores
 from likewise.auditing._internal import (
     AuditSettings,
+    ComparedPeople,
+    Excess,
+    Partners,
     ScoredPeople,
     ScoreTest,
     find_among,
     leave_out_by_scores,
+    mean_of,
     run_audit,
 )
 from likewise.comparable import Comparability, ComparablePairs, count_pairs, iter_pairs
-from likewise.comparable._internal import SHIFT_TOLERANCE
+from likewise.comparable._internal import SHIFT_TOLERANCE, join_chunks
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed, TooManyPairs
 from likewise.schema import CodedTable, Roles, Schema
+
+Floats = NDArray[np.float64]
 
 WHOLE_RANGE: Final = 1.0  # a shift of 1 allows anything
 SMALLEST: Final = 0.001  # smaller shifts count as none when tightening
@@ -34,7 +40,7 @@ MOST_STEPS: Final = 16  # over the discrete columns, which may be hundreds
 BAND: Final = 1e-9  # nearer to the threshold than this, rounding decides: ask the rule
 FEW: Final = 1_000  # pairs to audit: only the checks matter here
 STEPS: Final = 8
-MOST_TIMES: Final = 5  # how many same-group pairs are held for each other pair that may be
+MOST_TIMES: Final = 2  # how many same-group pairs are held for each other pair that may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +189,6 @@ class Distances:
         return few & near
 
 
-def place_threshold(shifts: NDArray[np.float64], point: Thresholds, is_relative: bool) -> tuple[int, int]:
-    """Return how many shifts, in ascending order, are surely within the threshold, and how many are near it at most."""
-    if not is_relative:
-        n = int(np.searchsorted(shifts, point.shift + SHIFT_TOLERANCE if point.shift else 0.0, side="right"))
-        return n, n
-    band = BAND * (1 + point.shift)
-    sure = int(np.searchsorted(shifts, point.shift - band, side="left")) if point.shift else 0
-    return sure, int(np.searchsorted(shifts, point.shift + band if point.shift else 0.0, side="right"))
-
-
 def measure_distances(pairs: ComparablePairs, rule: Comparability) -> Distances:
     """Compute the distances column by column."""
     table, left, right = pairs.left_table, pairs.left, pairs.right
@@ -264,38 +260,32 @@ def _loosened(rule: Comparability) -> Iterator[Comparability]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Baseline:
-    """Same-group pairs by label and number of discrete changes, in the order of their shifts."""
+    """Same-group pairs with their distances, gaps and weights."""
 
-    rule: Comparability  # as asked, but for equal sensitive columns
-    table: CodedTable
-    starts: NDArray[np.int64]  # of the pairs of each label and number of changes; and the end of all
-    shifts: NDArray[np.float64]
-    sums: NDArray[np.float64]  # of the gaps of all pairs before; where pairs are weighted, of their weights, too
-    rows: NDArray[np.int32] | None  # left and right, where thresholds are relative: near them the rule decides
+    distances: Distances
+    gaps: Floats
+    people: ComparedPeople
+    weights: Floats | None
 
-    def means(self, point: Thresholds) -> list[tuple[int, float | None]]:
-        """Return the number and the mean gap of all pairs within the thresholds, then of those of each label."""
-        n_labels = len(self.table.classes)
-        counts, totals = np.zeros(n_labels, np.int64), np.zeros((n_labels, len(self.sums)))
-        by_changes = self.starts[:-1].reshape(n_labels, -1)[:, : point.changes + 1]
-        for (label, changes), start in np.ndenumerate(by_changes):
-            end = self.starts[label * (len(self.starts) // n_labels) + changes + 1]
-            n, total = self._sum_up(int(start), int(end), point)
-            counts[label] += n
-            totals[label] += total
-        by_label = zip([counts.sum(), *counts], [totals.sum(axis=0), *totals], strict=True)
-        return [(int(n), float(sums[0] / (sums[1] if len(sums) > 1 else n)) if n else None) for n, sums in by_label]
+    def measure(
+        self, point: Thresholds, between: ComparablePairs, gaps: Floats
+    ) -> list[tuple[int, float | None, float | None]]:
+        """Return number, mean gap and excess by person at the thresholds, of all and of each label.
 
-    def _sum_up(self, start: int, end: int, point: Thresholds) -> tuple[int, NDArray[np.float64]]:
-        """Return the number of pairs within the thresholds and the sums of their gaps and weights, of a stretch."""
-        sure, likely = (start + n for n in place_threshold(self.shifts[start:end], point, self.rows is not None))
-        n, total = sure - start, self.sums[:, sure] - self.sums[:, start]
-        if self.rows is not None and likely > sure:
-            left, right = (self.table[side[sure:likely]] for side in self.rows)
-            kept = rule_at(self.rule, point).holds(left, right)
-            n += int(kept.sum())
-            total = total + np.diff(self.sums[:, sure : likely + 1])[:, kept].sum(axis=1)
-        return n, total
+        ``between`` are the pairs between groups there.
+        """
+        chosen, equal = np.flatnonzero(self.distances.within(point)), self.distances.pairs
+        own, within = self.gaps[chosen], replace(equal, left=equal.left[chosen], right=equal.right[chosen])
+        weights = None if self.weights is None else self.weights[chosen]
+        sides = Partners(between, self.people), Partners(within, self.people)
+        excess, labels = Excess(sides, (gaps, own), self.people), self.people.labels[within.left]
+        found = []
+        for label in (None, *range(len(equal.left_table.classes))):
+            of_label = slice(None) if label is None else labels == label
+            n, some = len(own[of_label]), None if weights is None else weights[of_label]
+            mean = mean_of(own[of_label], some) if n else None
+            found.append((n, mean, excess.mean(label) if excess.n(label) else None))
+        return found
 
 
 def find_baseline(
@@ -308,28 +298,12 @@ def find_baseline(
     loosest = rule_at(equal, end)
     if count_pairs(table[scores.counting], loosest).total > MOST_TIMES * most:
         return None
-    people, parts = ScoredPeople.of(table, scores, signed=False), []
-    is_relative = False
-    for pairs in find_pairs(table, loosest, scores):
-        distances = measure_distances(pairs, equal)
-        is_relative = distances.is_relative
-        gaps = np.concatenate([batch.gaps for batch in people.measure_parts(pairs.left, pairs.right)] or [np.empty(0)])
-        parts.append((people.labels[pairs.left], distances.changes, distances.shifts, gaps, pairs.left, pairs.right))
-    columns = [np.concatenate([part[k] for part in parts]) for k in range(6)] if parts else [np.empty(0, int)] * 6
-    labels, changes, shifts, gaps, left, right = columns
-    weights = scores.weigh_pairs(left, right)
-    added = [gaps] if weights is None else [gaps * weights, weights]
-    n_kinds = end.changes + 1
-    kinds = labels.astype(np.int64) * n_kinds + changes.astype(np.int64)
-    order = np.lexsort((shifts, kinds))
-    return Baseline(
-        equal,
-        table,
-        np.concatenate([[0], np.cumsum(np.bincount(kinds, minlength=n_kinds * len(table.classes)))]),
-        shifts[order],
-        np.stack([np.concatenate([[0.0], np.cumsum(one[order])]) for one in added]),
-        np.stack([left[order], right[order]]) if is_relative else None,
-    )
+    left, right = join_chunks([(one.left, one.right) for one in find_pairs(table, loosest, scores)])
+    pairs = ComparablePairs(left, right, table, table, len(left))
+    people = ScoredPeople.of(table, scores, signed=False)
+    gaps = np.concatenate([np.empty(0), *(batch.gaps for batch in people.measure_parts(left, right))])
+    compared = ComparedPeople(people.labels, np.ones(len(table)) if scores.weights is None else scores.weights)
+    return Baseline(measure_distances(pairs, equal), gaps, compared, scores.weigh_pairs(left, right))
 
 
 def find_pairs(table: CodedTable, rule: Comparability, scores: Scores) -> Iterator[ComparablePairs]:

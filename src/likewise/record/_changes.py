@@ -56,7 +56,7 @@ class Comparison:
             raise KeyError(f"No measure is called {name!r}.{advise_measure(name, self.changes)}") from None
 
     def __str__(self) -> str:
-        found = [(name, self.changes[name]) for name in HEADLINES if name in self.changes]
+        found = [(name, one) for name in HEADLINES if (one := self.changes.get(name)) and one.is_known]
         points = "mean_absolute_error" not in self.changes  # gaps between amounts are shares of a scale
         rows = [
             (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from likewise._checks import suggest
-from likewise._format import PLAIN, POINTS, show_interval, show_points, show_value
+from likewise._format import PLAIN, POINTS, count_of, show_found, show_interval, show_points, show_value
 
 SLICES: Final = ("", "positive_", "negative_")  # all pairs, pairs with the positive label, pairs with the negative
 
@@ -28,9 +28,10 @@ PAIR_MEASURES: Final = {
     "flip_rate": "share of pairs with different decisions",
 }
 EXCESS_MEASURES: Final = {
-    "excess_gap_mean": "mean gap, excess over the same-group baseline",
-    "excess_rank_gap_mean": "mean rank gap, excess over the same-group baseline",
-    "excess_flip_rate": "share of pairs with different decisions, excess over the same-group baseline",
+    "excess_gap_mean": "excess, by person: mean gap to other groups less mean gap to the own group",
+    "excess_equal_gap_mean": "excess, by person, of the pairs that are equal in all discrete columns",
+    "excess_rank_gap_mean": "excess of rank gaps, by person",
+    "excess_flip_rate": "excess of different decisions, by person",
 }
 TARGET_MEASURES: Final = {  # of the pairs of a target and a control, where a reference is named
     "target_gap_mean": "signed mean gap between target and control: negative where the target is worse off",
@@ -74,6 +75,7 @@ PEOPLE_MEASURES: Final = {
 
 
 CONCLUDED: Final = {  # of two audits: what is said in a sentence
+    "excess_gap_mean": "the excess",
     "gap_mean": "the mean gap",
     "positive_gap_mean": "the mean gap, positive label,",
     "negative_gap_mean": "the mean gap, negative label,",
@@ -154,6 +156,11 @@ class Change:
     difference: Measure
 
     @property
+    def is_known(self) -> bool:
+        """Whether there is a number before or after."""
+        return self.before.value is not None or self.after.value is not None
+
+    @property
     def n_least(self) -> int:
         """The number of pairs or people behind the smaller of the two."""
         return min(self.before.n, self.after.n)
@@ -183,6 +190,34 @@ class Conclusion:
     def __str__(self) -> str:
         heads = {"worse": "Worse", "better": "Better", "unclear": "No clear change"}
         return f"{heads[self.outcome]}: {self.text}"
+
+
+def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: bool) -> str:
+    """Whether people are further from comparable people of other groups than from their own; "" without a baseline."""
+    found = measures.get("excess_gap_mean")
+    if found is None:
+        return ""
+    if found.value is None:
+        return "No excess can be told: nobody is comparable both to people of other groups and to people of the own."
+    excess = show_found("gap_mean", found.value, found.low, found.high, points=points)
+    about = f"excess {excess}, over {found.n:,} of {n_people:,} people"
+    equal = measures.get("excess_equal_gap_mean")
+    if equal is not None:
+        excess = show_found("gap_mean", equal.value, equal.low, equal.high, points=points)
+        about += "; " + (
+            f"{excess}, over {count_of(equal.n, 'person', 'people')}, where all discrete columns are equal"
+            if equal.n
+            else "nobody has both kinds of partners who are equal in all discrete columns"
+        )
+    if found.low is None or found.high is None:
+        return f"How much further people are from comparable people of other groups than of their own: {about}."
+    if found.low <= 0 <= found.high:
+        return (
+            "No difference between groups can be told from chance: people are about as far from comparable people of "
+            f"other groups as from those of their own ({about})."
+        )
+    where = "further from" if found.low > 0 else "nearer to"
+    return f"People are {where} comparable people of other groups than {where.split()[1]} those of their own: {about}."
 
 
 def conclude_change(name: str, change: Change) -> Conclusion | None:
@@ -248,7 +283,8 @@ def describe_measure(name: str) -> str | None:
 
 def counted_in(name: str) -> Literal["pairs", "people"]:
     """Whether the ``n`` of a measure counts pairs or people."""
-    return "people" if name in PEOPLE_MEASURES or name in CERTIFIED_MEASURES else "pairs"
+    of_people = name in PEOPLE_MEASURES or name in CERTIFIED_MEASURES or "excess_" in name
+    return "people" if of_people else "pairs"
 
 
 def slice_of(name: str) -> str:
@@ -263,8 +299,12 @@ def sense_of(name: str) -> Literal["max", "min"] | None:
 
 
 def gap_measures() -> list[str]:
-    """List the measures of pairs that are better the smaller they are."""
-    return [name for name in known_measures() if sense_of(name) == "max" and counted_in(name) == "pairs"]
+    """List the measures of pairs, the excess among them, that are better the smaller they are."""
+    return [
+        name
+        for name in known_measures()
+        if sense_of(name) == "max" and (counted_in(name) == "pairs" or "excess_" in name)
+    ]
 
 
 def known_measures() -> list[str]:

@@ -22,6 +22,7 @@ from likewise.record._measures import (
     Measure,
     PersonGaps,
     ScoreDistribution,
+    conclude_excess,
 )
 from likewise.record._origin import CommandRecord, DataOrigin, PlanRecord, SealedPlan, SettingsRecord, WeightsRecord
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
@@ -237,6 +238,12 @@ class AuditRecord:
     def in_points(self) -> bool:
         """Whether gaps are between probabilities, in percentage points; between amounts they are shares of a scale."""
         return self.task != "regression"
+
+    @property
+    def conclusion(self) -> str:
+        """What the excess comes to, in a sentence; "" where same-group pairs were not measured."""
+        n_people = self.data.n_rows if self.weights is None else self.weights.n_people
+        return conclude_excess(self.measures, n_people, points=self.in_points)
 
     @property
     def is_weighted(self) -> bool:

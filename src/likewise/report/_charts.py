@@ -25,7 +25,7 @@ MARKED: Final = {
 MAX_DIRECTIONS: Final = 12  # all of them are in the table
 LONGEST_LINE: Final = 32  # letters beside the number, on a phone
 LONGEST_TIP: Final = 80
-EXCESS: Final = "Its excess over the baseline"
+EXCESS: Final = "Excess by person"
 CHANGED: Final = {
     **{"positive_gap_mean": "Mean gap, positive label", "positive_excess_gap_mean": EXCESS},
     **{"negative_gap_mean": "Mean gap, negative label", "negative_excess_gap_mean": EXCESS},
@@ -181,7 +181,7 @@ def _gap_chart(record: AuditRecord, found: GapSlice, edges: tuple[float, ...]) -
         if one is not None and one.value is not None
     ]
     excess = measures.get("excess_gap_mean")
-    beyond = "" if excess is None or excess.value is None else f" Excess of the mean: {_show_gap(excess, points)}."
+    beyond = "" if excess is None or excess.value is None else f" Excess by person: {_show_gap(excess, points)}."
     spoken = "".join(f" {marker.tip}." for marker in markers) + beyond
     return make_histogram(
         f"Gaps. {name_slice(found)}",

@@ -254,7 +254,7 @@ def _verdict(record: AuditRecord) -> Section:
     return {
         "summary": summary.sum_up_verdict(record),
         "lead": summary.lead_sentence(record),
-        "means": summary.mean_sentences(record),
+        "means": " ".join(filter(None, [record.conclusion, summary.mean_sentences(record)])),
         "figures": _figures(record),
         "checks": summary.check_table(record),
         "open": summary.open_checks(record),

@@ -29,7 +29,7 @@ from likewise.report._text import (
 
 MAX_PAIRS: Final = 10
 ROWS_LEFT_OUT: Final = "Rows of people are left out here. The HTML report and the review sheet hold them."
-EXCESS: Final = {"excess_gap_mean": "Mean gap, excess over the baseline"}
+EXCESS: Final = {"excess_gap_mean": "Mean gap, excess by person"}
 
 
 def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) -> str:
@@ -74,6 +74,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) 
     )
     return _join(
         "# How differently similar people are scored",
+        [escape(record.conclusion), ""] if record.conclusion else [],
         _verdict(record),
         _section("## Selection rates by group", rates) if rates else [],
         _section(

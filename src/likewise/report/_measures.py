@@ -65,6 +65,7 @@ EXPLAINED_TITLES: Final = {
 }
 EXCESS_TITLES: Final = {
     "excess_gap_mean": "Mean gap",
+    "excess_equal_gap_mean": "Mean gap where discrete columns are equal",
     "excess_rank_gap_mean": "Mean rank gap",
     "excess_flip_rate": "Pairs with different decisions",
 }
@@ -77,7 +78,7 @@ TITLES: Final = {
     **TARGET_TITLES,
     **TRANSITION_TITLES,
     **EXPLAINED_TITLES,
-    **{name: f"{title}, excess over the same-group baseline" for name, title in EXCESS_TITLES.items()},
+    **{name: f"Excess by person: {title[0].lower()}{title[1:]}" for name, title in EXCESS_TITLES.items()},
     "coverage": "Matched people",
     "impact_ratio": "Adverse impact ratio (four-fifths rule)",
 }
@@ -93,7 +94,8 @@ ABOUT_GAPS: Final = (
 )
 ABOUT_BASELINE: Final = (
     "Same-group pairs, comparable people with equal sensitive values, are the baseline: their gaps show how much "
-    "scores differ anyway. Only the excess over the baseline matters; it is reported for means and decisions."
+    "scores differ anyway. The excess compares both for each person: the mean gap to comparable people of other groups "
+    "less the mean gap to comparable people of the own group, averaged over all who have both kinds of partners."
 )
 ABOUT_RANKS: Final = (
     "Gaps shrink when a model squeezes its scores together, although nobody changes places. Rank gaps do not: the rank "
@@ -156,7 +158,7 @@ def labels_in_order(record: AuditRecord) -> list[LabelMeasures]:
 
 
 def gap_slices(record: AuditRecord, *, excess: bool = True) -> list[Slice]:
-    """Gaps by label, with the baseline and, if asked for, the excess over it."""
+    """Gaps by label, with the baseline and, if asked for, the excess."""
     given = record.settings.gap_limit
     limit = show_limit("gap_mean", given, points=record.in_points) if given is not None else ""
     return _list_slices(record, "Gaps", GAP_TITLES | {"gap_share_above": f"Pairs with a gap above {limit}"}, excess)
@@ -218,7 +220,7 @@ def target_table(record: AuditRecord) -> Table | None:
 
 
 def excess_table(record: AuditRecord) -> Table | None:
-    """Excess over the same-group baseline by label; None without a baseline."""
+    """Excess by person, by label; None where nobody has partners of both kinds."""
     slices = [(title, measures) for title, _, measures in _slices(record)]
     names = [name for name in EXCESS_TITLES if any(measured(one, name) != UNKNOWN for _, one in slices)]
     if not names:
@@ -227,7 +229,7 @@ def excess_table(record: AuditRecord) -> Table | None:
         (title, *(measured(measures, name, points=record.in_points) for name in names)) for title, measures in slices
     ]
     return Table(
-        caption="Excess over the same-group baseline",
+        caption="Excess by person: gap to other groups less gap to the own group",
         head=("Pairs", *(EXCESS_TITLES[name] for name in names)),
         rows=tuple(row for row in rows if set(row[1:]) != {UNKNOWN}),
     )
@@ -246,7 +248,7 @@ def change_table(comparison: Comparison, *, points: bool) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name in CHANGED:
         change = comparison.changes.get(name)
-        if change is not None and (change.before.value is not None or change.after.value is not None):
+        if change is not None and change.is_known:
             sides = (measured({name: one}, name, points=points) for one in (change.before, change.after))
             is_told = counted_in(name) == "people" or change.n_least >= FEW_PAIRS
             rows.append((title_of(name), *sides, _difference(name, change.difference, points, is_told)))

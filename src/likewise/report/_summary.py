@@ -89,7 +89,7 @@ def lead_sentence(record: AuditRecord) -> str:
 
 
 def mean_sentences(record: AuditRecord) -> str:
-    """The same with confidence intervals, with the baseline and with the excess over it."""
+    """The mean gaps with confidence intervals, beside those of same-group pairs and the excess by person."""
     sentences = []
     for label, measures in _by_label(record):
         mean, baseline, excess = (
@@ -97,7 +97,8 @@ def mean_sentences(record: AuditRecord) -> str:
         )
         if mean:
             of = "all pairs" if label is None else f"label {label}"
-            beside = f"; same-group pairs (baseline): {baseline}; excess: {excess}" if baseline and excess else ""
+            beside = f"; same-group pairs (baseline): {baseline}" if baseline else ""
+            beside += f"; excess by person: {excess}" if excess else ""
             sentences.append(f"Mean gap, {of}: {mean}{beside}.")
     return " ".join(sentences) or UNMEASURED
 

@@ -43,17 +43,6 @@ def measure_all(table: CodedTable, scores: np.ndarray[Any, Any], *, seed: int = 
     return measure_pairs(scored, None, model.spread, np.zeros(len(table)), settings)[None]
 
 
-def both_kinds(table: CodedTable, model: Scores) -> tuple[ScoredPairs, ...]:
-    """Return the pairs between groups, and those within."""
-    rules = Comparability(), Comparability(sensitive_differs="none")
-    return tuple(ScoredPairs(mine_pairs(table, rule), model) for rule in rules)
-
-
-def measure_both(table: CodedTable, model: Scores) -> dict[str, Measure]:
-    between, within = both_kinds(table, model)
-    return measure_pairs(between, None, 0.1, np.zeros(len(table)), SETTINGS, (within, None))[None]
-
-
 def bound_quantile(graph: PairGraph, values: Any, share: float) -> Any:
     def around(low: float, high: float) -> tuple[float, float]:
         return quantile_of_sorted(ordered, low), quantile_of_sorted(ordered, high)
@@ -143,16 +132,6 @@ def test_rank_gaps_of_few_different_scores_are_covered_though_they_repeat() -> N
     assert {name: n / n_runs for name, n in hits.items() if n / n_runs < sized(0.8, 0.9)} == {}
 
 
-def test_an_excess_of_flips_is_not_certain_because_few_pairs_have_none() -> None:
-    table = CodedTable(sensitive=[[0], [1]] * 20, matched=np.repeat(np.arange(10), 4)[:, None])
-    scores = Scores(np.full(40, 0.25), "binary", np.zeros(40, np.int64), 0.5)
-    found = measure_both(table, scores)
-    excess = found["excess_flip_rate"]
-    assert excess.value == 0
-    assert excess.low == pytest.approx(-float(found["within_flip_rate"].high or 0))
-    assert excess.high == pytest.approx(found["flip_rate"].high)
-
-
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(-9, 9), st.floats(0, 9), st.floats(1, 1e4), st.floats(0.5, 0.99))
 def test_an_interval_has_the_value_in_it_and_keeps_to_what_is_possible(
     value: float, error: float, skewness: float, doubt: float, n_counting: float, confidence: float
@@ -190,38 +169,6 @@ def test_the_third_moment_is_that_of_all_threes_of_pairs_that_hang_together(n_fe
     assert float((found.by_person**3).sum()) + found.third + 2 * found.bent == pytest.approx(
         sum(float(np.prod(parts[list(three)])) for three in threes), abs=1e-12
     )
-
-
-def test_an_excess_leans_by_the_chains_of_both_kinds_of_pairs() -> None:
-    # an excess is much like a squared distance between two groups: skewed, though what people contribute is not
-    random = np.random.default_rng(0)
-    table = CodedTable(sensitive=np.repeat([[0], [1]], 15, axis=0), discrete=np.zeros((30, 1), int))
-    leans, found = [], []
-    for _ in range(sized(60, 300)):
-        model = Scores(random.random(30), "binary")
-        excess = measure_both(table, model)["excess_gap_mean"]
-        found.append(float(excess.value or 0))
-        leans.append((float(excess.high or 0) - found[-1]) / (found[-1] - float(excess.low or 0)))
-    deviations = np.array(found) - np.mean(found)
-    assert (deviations**3).mean() / deviations.std() ** 3 > 0.5
-    assert np.median(leans) > 1.1
-
-
-def test_an_excess_is_as_uncertain_as_the_few_people_of_one_group_though_they_happen_to_be_alike() -> None:
-    group = np.repeat([1, 0], [6, 94])
-    table = CodedTable(sensitive=group[:, None], discrete=np.zeros((100, 1), int))
-    random = np.random.default_rng(0)
-    scores = np.where(group == 1, 0.6 + 0.01 * random.normal(size=100), 0.8 + 0.1 * random.normal(size=100)).clip(0, 1)
-    model = Scores(scores, "binary")
-    excess = measure_both(table, model)["excess_gap_mean"]
-    more, less = (
-        PairGraph.of(one.pairs.left, one.pairs.right, 100).contribute(one.gaps) for one in both_kinds(table, model)
-    )
-    value, found = float(excess.value or 0), more.minus(less)
-    assert more.n_counting < found.n_varying  # as if more than the six counted, because their gaps are alike
-    for n_people, is_wide in ((found.n_varying, True), (more.n_counting, True), (2.0, False)):
-        ends = (value, np.sqrt(found.variance), (0, 0), n_people, SETTINGS.confidence, -np.inf, np.inf)
-        assert (float(excess.high or 0) > interval_by_skewness(*ends)[1]) == is_wide
 
 
 def test_a_share_near_its_largest_is_not_certain_not_to_be_smaller() -> None:

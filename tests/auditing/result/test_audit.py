@@ -38,7 +38,6 @@ def test_the_planted_unfairness_is_found(planted: PlantedDataset, found: Audit) 
     assert found.pairs.left.tolist() == planted.test.pairs.left.tolist()
     assert found["gap_max"].value == pytest.approx(planted.gap)
     assert found["within_gap_max"].value == 0
-    assert found["excess_gap_mean"].low > 0.03  # type: ignore[operator]  # it is known
     harmed = [direction for direction in found.directions if direction.mean_gap < 0]
     assert harmed
     assert all("green" in direction.target for direction in harmed)
@@ -148,14 +147,6 @@ def test_every_part_is_what_the_plain_functions_say(planted: PlantedDataset, how
     worst = choose_worst(pairs.left, pairs.right, found.gaps, found.scored.rank_gaps, 7)
     assert [case.left_row for case in found.worst] == pairs.left[worst].tolist()
     assert [case.right_row for case in found.worst] == pairs.right[worst].tolist()
-
-
-def test_the_interval_of_an_excess_allows_for_the_baseline(planted: PlantedDataset, how: dict[str, Any]) -> None:
-    found = audit(np.random.default_rng(0).random(len(planted.test)), **how)
-    between, within, excess = (found[f"{name}gap_mean"] for name in ("", "within_", "excess_"))
-    assert excess.value == pytest.approx(between.value - within.value)  # type: ignore[operator]  # all are known
-    width = excess.high - excess.low  # type: ignore[operator]
-    assert width > 1.1 * (between.high - between.low)  # type: ignore[operator]
 
 
 def test_few_pairs_of_a_label_and_an_approval_rate_that_is_not_met_are_told(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from likewise import Audit, Comparability, audit, compare_audits, load_dataset
+from likewise import Audit, Comparability, Roles, audit, compare_audits
 from likewise.auditing import Change, Comparison, Measure
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import ScoreError
@@ -190,21 +191,17 @@ def test_models_that_flip_no_decision_may_still_differ(planted: PlantedDataset, 
     assert difference.high > 0.01  # type: ignore[operator]
 
 
-def test_the_excess_over_same_group_pairs_stands_below_each_mean_gap() -> None:
-    data = load_dataset("planted")
+def test_the_excess_stands_below_each_mean_gap() -> None:
+    group = np.tile([0, 1], 50)
+    people = pd.DataFrame({"group": group, "repaid": np.repeat([0, 1], 50)})
+    noise = np.random.default_rng(0).random(100) / 4
     one, other = (
-        audit(
-            lambda people, gap=gap: data.scores(people, gap=gap),
-            *(data.test.X, data.test.y),
-            roles=data.roles,
-            rule=data.rule,
-            n_resamples=0,
-        )
-        for gap in (0.1, 0.02)
+        audit(noise + gap * group, people, roles=Roles(sensitive="group", label="repaid"), n_resamples=0)
+        for gap in (0.5, 0.2)
     )
     shown = str(compare_audits(one, other)).splitlines()
     first = next(place for place, line in enumerate(shown) if line.startswith("gap_mean"))
     lines = [line.split("  ")[0] or line.split()[0] for line in shown[first : first + 8]]
     means = ["gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean"]
     assert lines == [name for mean in means for name in (mean, "excess")]
-    assert str(one).splitlines()[1].split() == ["found", "baseline", "excess"]
+    assert ["found", "baseline", "excess"] in [line.split() for line in str(one).splitlines()]

@@ -4,7 +4,7 @@ A mean over pairs moves with person i by phi = (sum of the residuals of i's pair
 pair's own noise at both of its people, so that its variance is A - D, with A = the sum of phi squared, D = the sum of
 squared residuals / M squared; it is never less than D, that of pairs without a common person. The third moment is
 counted the same way: the sum of phi cubed less that of single pairs, and what three pairs in a chain contribute, which
-is what a mean of absolute gaps gains whenever two groups move apart. Five corrections are for few people:
+is what a mean of absolute gaps gains whenever two groups move apart. Four corrections are for few people:
 
 - phi is divided by the root of 1 - (share of the pairs that i is in), as residuals around a fitted mean are too small.
 - Student's degrees of freedom are the people who count: of a x b pairs about the smaller of a and b, less one.
@@ -12,8 +12,6 @@ is what a mean of absolute gaps gains whenever two groups move apart. Five corre
   variance is drawn towards (that of a single pair) / (people who count), as ``PSEUDO_PEOPLE`` more people would do.
 - The interval leans to the side to which the estimate is skewed (Hall's transformation). The skewness is uncertain
   itself, most of all where a few people contribute most, so that each end allows for the one that is worse for it.
-- Of an excess over a baseline, no more people count than in the pairs between groups, and its upper end allows for the
-  skewness that a mean of absolute gaps has, even where a few people show none.
 
 A pair of weight w counts w times in every sum, so that phi has w times its residual over the sum of all w, and people
 count by the weight of their pairs: Kish's effective number where nobody is in two pairs.
@@ -237,8 +235,8 @@ class Contributions:
         """Return the same with no smaller a variance than told."""
         return replace(self, added=max(self.more, variance - self.seen))
 
-    def minus(self, other: Contributions, bent: float = 0.0) -> Contributions:
-        """Return those to the difference of two estimates of the same people; chains may have pairs of both."""
+    def minus(self, other: Contributions) -> Contributions:
+        """Return those to the difference of two estimates of the same people."""
         one, two = self.variance, other.variance
         both = one + two
         n_counting = min(self.n_counting, other.n_counting)
@@ -253,7 +251,6 @@ class Contributions:
             n_counting,
             self.more + other.more,
             third=self.third - other.third,
-            bent=bent,
         )
 
     def correlation(self, other: Contributions) -> float:
@@ -276,14 +273,10 @@ def interval_of_mean(
     least: float,
     most: float,
     unseen: float = 0.0,
-    part: tuple[float, Contributions] | None = None,
 ) -> Interval | None:
     """Bound a mean; None where too few people count to say anything.
 
     Where all values are alike, others may still occur as often as a share of 0 may be off, ``unseen`` away at most.
-    ``part`` is a mean of values that cannot be negative from which a baseline is subtracted: no more people count than
-    there, and the upper end allows for its skewness. By Satterthwaite's formula more would count just where these few
-    seem alike by chance.
     """
     if found.n_counting < FEWEST_PEOPLE:
         return None
@@ -291,13 +284,9 @@ def interval_of_mean(
         reach = unseen * interval_of_share(0.0, found.n_counting, confidence, found.n_counting)[1]
         return max(value - reach, least), min(value + reach, most)
     error, (lowest, highest) = math.sqrt(found.variance), found.skewnesses
-    n_people = found.n_varying
     if least == 0 < value:  # few values that cannot be negative show less skewness than they have
         highest = max(highest, OF_POSITIVE * error / value)
-    if part is not None and part[0] > 0 and error > 0:
-        n_people = min(n_people, part[1].n_counting)
-        highest = max(highest, OF_POSITIVE * part[1].variance ** 2 / part[0] / error**3)
-    return interval_by_skewness(value, error, (lowest, highest), n_people, confidence, least, most)
+    return interval_by_skewness(value, error, (lowest, highest), found.n_varying, confidence, least, most)
 
 
 def interval_by_skewness(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -11,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing._settings import AuditSettings
+from likewise.auditing.inference._excess import ComparedPeople, Excess, Partners, bound_left_out, equal_in_discrete
 from likewise.auditing.inference._intervals import (
-    NOTHING,
     Contributions,
     Interval,
     PairGraph,
     bound_share,
     interval_of_mean,
-    subtract,
 )
 from likewise.auditing.inference._quantile_intervals import quantile_intervals
 from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks
@@ -31,9 +29,12 @@ from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR, quantile_of_counts
 from likewise.auditing.pairs._summary import PairSummary
 from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of
-from likewise.record._internal import EXCESS_MEASURES, PAIR_MEASURES, Measure
+from likewise.record._internal import PAIR_MEASURES, Measure
 
 Floats = NDArray[np.float64]
+MeasuresByLabel = dict[int | None, dict[str, Measure]]
+PairSet = tuple[ScoredPairs, PairSummary | None]  # pairs of one kind; where they are a sample, the summary of all
+PairSets = Sequence[PairSet]  # comparable pairs, and same-group ones
 LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
 
@@ -154,30 +155,14 @@ class SummaryFacts:
         return self._n_flips / self._weight
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SliceMeasures:
-    """The measures of some of the pairs, what people contribute to each mean, and the gaps behind them."""
-
-    measures: dict[str, Measure]
-    contributions: dict[str, Contributions]
-    graph: PairGraph | None = None
-    columns: dict[str, Floats] = field(default_factory=dict)
-
-    def bend(self, name: str, by_person: Floats) -> float:
-        """Return what chains through these pairs add to the third moment, with what people contribute in all."""
-        values = self.columns[name.removesuffix("_mean")]
-        assert self.graph is not None  # as there are contributions
-        return self.graph.bend(self.graph.part(values), by_person)
-
-
 def measure_pairs(
     scored: ScoredPairs,
     summary: PairSummary | None,
     spread: float,
     spread_contributions: Floats,
     settings: AuditSettings,
-    baseline: tuple[ScoredPairs, PairSummary | None] | None = None,
-) -> dict[int | None, dict[str, Measure]]:
+    baseline: PairSet | None = None,
+) -> MeasuresByLabel:
     """Measure all pairs (None) and those of each label (by its code), with the same-group pairs of a baseline.
 
     With a summary of more pairs, of which ``scored`` are a uniform sample, the values are those of all pairs: exact,
@@ -187,46 +172,62 @@ def measure_pairs(
     n_labels = len(scored.pairs.left_table.classes)
     is_alike = n_labels == 1 and summary is None  # all pairs have the one label
     sides = [(scored, summary), *([] if baseline is None else [baseline])]
+    excess = {} if baseline is None else measure_excess(sides, settings)
     if not settings.n_resamples:  # all that is asked of pairs is in a summary
         sides = [(one if of_all is None else one.none(), of_all) for one, of_all in sides]
-    found: dict[int | None, dict[str, Measure]] = {}
+    found: MeasuresByLabel = {}
     for label in (None, *range(0 if is_alike else n_labels)):
         slices = [_Slice(*side, label, settings).measure(spread, spread_contributions) for side in sides]
-        found[label] = slices[0].measures
+        found[label] = slices[0]
         for within in slices[1:]:
-            found[label] |= measure_excess(slices[0], within, settings.confidence)
-            found[label] |= {f"within_{name}": within.measures[name] for name in PAIR_MEASURES}
+            found[label] |= excess[label]
+            found[label] |= {f"within_{name}": within[name] for name in PAIR_MEASURES}
     return found | {0: found[None]} if is_alike else found
 
 
-def measure_excess(between: SliceMeasures, within: SliceMeasures, confidence: float) -> dict[str, Measure]:
-    """Return the excess over the same-group baseline of the means and of the flip rate."""
-    found = {}
-    for name in EXCESS_MEASURES:
-        of_mean = name.removeprefix("excess_")
-        one, other = between.measures[of_mean], within.measures[of_mean]
-        if one.value is None or other.value is None:
-            found[name] = Measure(None, n=one.n)
-            continue
-        interval = None
-        if None not in (one.low, other.low) and of_mean in between.contributions and of_mean in within.contributions:
-            interval = _bound_excess(of_mean, between, within, confidence)
-        found[name] = _measure(one.value - other.value, interval, one.n)
+def measure_excess(sides: PairSets, settings: AuditSettings, before: PairSets | None = None) -> MeasuresByLabel:
+    """Measure the excess by person, over all labels (None) and for each; or what it changed by since ``before``.
+
+    The sides are comparable and same-group pairs, or samples of those in summaries; those before are the same pairs.
+    """
+    labels = (None, *range(len(sides[0][0].pairs.left_table.classes)))
+    found: MeasuresByLabel = {label: {} for label in labels}
+    for name, excess in _find_excess(sides, before).items():
+        for label in labels:
+            if not excess.n(label):
+                found[label][name] = Measure(None)
+                continue
+            value, interval = excess.mean(label), None
+            if settings.n_resamples:
+                interval = bound_left_out(value, excess.leave_out(label), settings.confidence)
+            if interval is not None and before is None:
+                interval = interval[0], interval[1] + max(-value, 0.0)
+            found[label][name] = _measure(value, interval, excess.n(label))
     return found
 
 
-def _bound_excess(name: str, between: SliceMeasures, within: SliceMeasures, confidence: float) -> Interval | None:
-    one, other = between.measures[name], within.measures[name]
-    more, less = between.contributions[name], within.contributions[name]
-    bounds = [(np.inf if end is None else end) for end in (one.low, one.high, other.low, other.high)]
-    if name != "flip_rate" and more.of_one > NOTHING and less.of_one > NOTHING:
-        both = more.by_person - less.by_person
-        bent = between.bend(name, both) - within.bend(name, -both)
-        difference = one.value - other.value  # type: ignore[operator]  # both are known
-        part = (float(one.value or 0.0), more)
-        return interval_of_mean(difference, more.minus(less, bent), confidence, -np.inf, np.inf, part=part)
-    together = more.correlation(less)
-    return subtract(one.value, (bounds[0], bounds[1]), other.value, (bounds[2], bounds[3]), together)  # type: ignore[arg-type]  # both are known
+def _find_excess(sides: PairSets, before: PairSets | None) -> dict[str, Excess]:
+    """Return what everybody has in excess, by the name of the measure."""
+    labels, weights = sides[0][0].pairs.left_table.labels, sides[0][0].person_weights
+    people = ComparedPeople(labels, np.ones(len(labels)) if weights is None else weights)
+    partners = [Partners(scored.pairs, people) for scored, _ in sides]
+    values = [_values_of(scored) for scored, _ in sides]
+    for now, (was, _) in zip(values, before or (), strict=False):
+        now.update({name: now[name].astype(np.float64) - one for name, one in _values_of(was).items() if name in now})
+    found = {
+        name: Excess((partners[0], partners[1]), (one, values[1][name]), people) for name, one in values[0].items()
+    }
+    equal = [equal_in_discrete(scored.pairs) for scored, _ in sides]
+    if not all(one.all() for one in equal):
+        few = [Partners(one.pairs, people, counts) for (one, _), counts in zip(sides, equal, strict=True)]
+        gaps = values[0]["excess_gap_mean"], values[1]["excess_gap_mean"]
+        found["excess_equal_gap_mean"] = Excess((few[0], few[1]), gaps, people)
+    return found
+
+
+def _values_of(scored: ScoredPairs) -> dict[str, NDArray[Any]]:
+    found: dict[str, NDArray[Any]] = {"excess_gap_mean": scored.gaps, "excess_rank_gap_mean": scored.rank_gaps}
+    return found if scored.flips is None else found | {"excess_flip_rate": scored.flips}
 
 
 def measure_parts(
@@ -258,12 +259,12 @@ class _Slice:
         self._sample = ExactFacts(part.gaps, part.rank_gaps, part.weight_of_flips, weights=part.weights)
         self._facts: PairFacts = self._sample if summary is None else SummaryFacts(summary, label)
 
-    def measure(self, spread: float, spread_contributions: Floats) -> SliceMeasures:
+    def measure(self, spread: float, spread_contributions: Floats) -> dict[str, Measure]:
         """Take every measure."""
         n = self._facts.n
         if n == 0:
-            return SliceMeasures({name: Measure(None) for name in PAIR_MEASURES}, {})
-        graph, known, quantiles = None, dict[str, Contributions](), dict[str, Interval | None]()
+            return {name: Measure(None) for name in PAIR_MEASURES}
+        known, quantiles = dict[str, Contributions](), dict[str, Interval | None]()
         if self._settings.n_resamples and len(self._part):
             graph = PairGraph.of(self._part.left, self._part.right, len(self._scored.ranks), self._part.weights)
             known, quantiles = self._contribute(graph), self._bound_quantiles(graph)
@@ -274,7 +275,7 @@ class _Slice:
         found["flip_rate"] = Measure(None, n=n)
         if self._scored.flips is not None:
             found["flip_rate"] = self._measure_share(self._facts.flip_rate(), known.get("flip_rate"))
-        return SliceMeasures({name: found[name] for name in PAIR_MEASURES}, known, graph, self._columns)
+        return {name: found[name] for name in PAIR_MEASURES}
 
     def _contribute(self, graph: PairGraph) -> dict[str, Contributions]:
         """Return what people contribute to every mean and share."""

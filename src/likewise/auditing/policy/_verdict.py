@@ -220,7 +220,7 @@ def _check(
         at = "at most 1" if limit > 0 else "at least -1"
         raise PolicyError(f"{name} is {limit:g}, but gaps between probabilities are always {at}.{hint}")
     found = measures.get(measure)
-    unknown = _why_not(measure, found, min_pairs) or _why_no_baseline(measure, measures, min_pairs)
+    unknown = _why_not(measure, found, min_pairs)
     if found is None or unknown:
         return Check(name, found or Measure(None), limit, sense, "inconclusive", unknown)
     outcome = _compare(found, limit, sense)
@@ -278,15 +278,6 @@ def _what_else(name: str) -> str:
     return (
         f" and at least {FEWEST_PEOPLE:g} people{' on each side of the pairs' if counted_in(name) == 'pairs' else ''}"
     )
-
-
-def _why_no_baseline(name: str, measures: Mapping[str, Measure], min_pairs: int) -> str:
-    """Return why an excess, which needs two kinds of pairs, cannot be judged."""
-    baseline = measures.get(name.replace("excess_", "within_", 1))
-    if "excess_" not in name or baseline is None or baseline.n >= min_pairs:
-        return ""
-    n = count_of(baseline.n, "pair")
-    return f"Only {n} in the same-group baseline; the policy requires at least {min_pairs:,}."
 
 
 def _ends(found: Measure) -> tuple[float, float]:

@@ -379,11 +379,13 @@ def reviewed_files(record: AuditRecord) -> Files:
 
 
 def write_text(headline: str, record: AuditRecord) -> str:
-    """Return the headline, the main measures, the strongest direction and the notes of an audit."""
+    """Return the headline, the conclusion, the main measures, the strongest direction and the notes of an audit."""
     strongest = _find_strongest(record)
     told = [f"{record.direction}."] if record.direction else []
     told += [] if strongest is None else wrap(f"Strongest direction: {strongest}")
-    return "\n".join([headline, line_up(list(_list_measures(record))), *told, *list_lines(record.notes)])
+    concluded = wrap(record.conclusion) if record.conclusion else []
+    table = line_up(list(_list_measures(record)))
+    return "\n".join([headline, *concluded, table, *told, *list_lines(record.notes)])
 
 
 def _list_measures(record: AuditRecord) -> Iterator[tuple[str, ...]]:
@@ -397,7 +399,7 @@ def _list_measures(record: AuditRecord) -> Iterator[tuple[str, ...]]:
 
 
 def _find_beside(kind: str, name: str, record: AuditRecord) -> str:
-    """Return the same of same-group pairs ("within"), or the excess over them."""
+    """Return the same of same-group pairs ("within"), or the excess by person."""
     where = slice_of(name)
     rest = name.removeprefix(where)
     found = record.measures.get(f"{where}{kind}_{rest}") if rest in PAIR_MEASURES else None

@@ -21,6 +21,7 @@ from likewise.auditing.inference._intervals import (
     interval_of_share,
     subtract,
 )
+from likewise.auditing.inference._pair_measures import PairSet, measure_excess
 from likewise.auditing.inference._rank_intervals import contribute_to_ranks
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._summary import PairSummary
@@ -54,16 +55,17 @@ class AuditParts:
     settings: AuditSettings
     scored: ScoredPairs
     summary: PairSummary | None = None
+    baseline: PairSet | None = None  # same-group pairs
 
 
 def compare_audits(before: AuditParts, after: AuditParts) -> Comparison:
     """Compare two audits of the same people, scored by two models.
 
-    Differences of ``gap_mean``, ``rank_gap_mean`` and ``flip_rate``, of all pairs and by label, have an interval where
-    both audits measured the same pairs, and those of ROC AUC, log loss, standard deviation and other measures of people
-    always; an interval follows from what each person contributes to the difference. There is none for the calibration
-    error, to which chance adds unlike amounts, nor for coverage, impact ratio, quantiles, maxima and the baseline, nor
-    where the second audit was made with ``n_resamples=0``.
+    Differences of ``gap_mean``, ``rank_gap_mean``, ``flip_rate`` and their excess, in all and by label, have an
+    interval where both audits measured the same pairs, and those of ROC AUC, log loss, standard deviation and other
+    measures of people always; an interval follows from what each person contributes to the difference. There is none
+    for the calibration error, to which chance adds unlike amounts, nor for coverage, impact ratio, quantiles, maxima
+    and the baseline, nor where the second audit was made with ``n_resamples=0``.
 
     Parameters
     ----------
@@ -122,19 +124,32 @@ def change_between(before: Measure, after: Measure) -> Change:
 def _paired_differences(before: AuditParts, after: AuditParts) -> dict[str, Measure]:
     """Bound the differences of the single pairs: most of what is uncertain about the two means is the same."""
     one, other, settings = before.scored, after.scored, after.settings
-    same = np.array_equal(one.pairs.left, other.pairs.left) and np.array_equal(one.pairs.right, other.pairs.right)
-    if not same or not settings.n_resamples:
+    if not _are_same(one, other) or not settings.n_resamples:
         return {}
     slices: dict[str, int | None] = {"": None}
     if after.question.scores.task == "binary" and after.question.scores.has_labels:
         positive = int(after.question.scores.positive or 0)
         slices |= {"positive_": positive, "negative_": 1 - positive}
-    found = {}
+    found = _excess_differences(before, after, slices)
     for prefix, code in slices.items():
         chosen = slice(None) if code is None else np.flatnonzero(other.labels == code)
         for name, measure in _slice_differences(one, other, chosen, settings.confidence).items():
             found[prefix + name] = measure if after.summary is None else _moved(measure, before, after, prefix + name)
     return found
+
+
+def _excess_differences(before: AuditParts, after: AuditParts, slices: Mapping[str, int | None]) -> dict[str, Measure]:
+    """Bound the differences of the excess, where both audits measured the same same-group pairs."""
+    old, new = before.baseline, after.baseline
+    if old is None or new is None or not _are_same(old[0], new[0]):
+        return {}
+    sides = [((one.scored, one.summary), beside) for one, beside in ((after, new), (before, old))]
+    found = measure_excess(sides[0], after.settings, sides[1])
+    return {f"{prefix}{name}": one for prefix, code in slices.items() for name, one in found.get(code, {}).items()}
+
+
+def _are_same(one: ScoredPairs, other: ScoredPairs) -> bool:
+    return np.array_equal(one.pairs.left, other.pairs.left) and np.array_equal(one.pairs.right, other.pairs.right)
 
 
 def _slice_differences(

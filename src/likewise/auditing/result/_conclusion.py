@@ -132,7 +132,10 @@ def conclude_audit(
     labels = table.classes.tolist() if scores.has_labels else []
     by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
     record = _write_record(question, gathered, within, settings, measures, by_label, notes, checksums(), evidence)
-    return Audit(record=record, question=question, settings=settings, scored=scored, summary=gathered.summary)
+    baseline = None if within is None else (ScoredPairs(within.pairs, scores), within.summary)
+    return Audit(
+        record=record, question=question, settings=settings, scored=scored, summary=gathered.summary, baseline=baseline
+    )
 
 
 def _measure_pairs(

@@ -45,7 +45,8 @@ UNLIMITED: Final = 1000  # columns, to measure the natural width of a table
 STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
     "gap_mean": "Mean gap",
-    "excess_gap_mean": "Excess over baseline",
+    "excess_gap_mean": "Excess by person",
+    "excess_equal_gap_mean": "Excess, discrete equal",
     "gap_q3": "Upper quartile (Q3)",
     "gap_median": "Median",
     "gap_q95": "95th percentile",
@@ -67,6 +68,7 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None, *, rows
     parts = [
         *_verdict(record),
         _headline(record),
+        *([Text(one_line(record.conclusion))] if record.conclusion else []),
         *_plan(record),
         *_notes(record),
         *_gaps(record),

@@ -174,7 +174,7 @@
       say("shift-end", `Up to ${plainNumber(about.shift.end)}. This is the largest of several limits, which keep their proportions: ${parts.join(", ")}.`);
     }
   }
-  const beside = (one) => (one.within_gap_mean === undefined ? "" : `, baseline ${points(one.within_gap_mean)}, excess ${signed(one.excess_gap_mean)}`);
+  const beside = (one) => (one.within_gap_mean === undefined ? "" : `, baseline ${points(one.within_gap_mean)}${one.excess_gap_mean === undefined ? "" : `, excess ${signed(one.excess_gap_mean)}`}`);
   function drawFigures() {
     const all = answer.slices[0];
     const [everybody] = answer.partners;
@@ -185,7 +185,7 @@
     const told = about.task === "binary" && about.labels.length ? answer.slices.slice(1).reverse() : [all];
     for (const one of told) {
       const whose = one.label === null ? "all pairs" : `label ${show(one.label)}${one.is_positive ? " (positive)" : ""}`;
-      const more = one.within_gap_mean === undefined ? `upper quartile ${points(one.gap_q3)}` : `excess ${signed(one.excess_gap_mean)} over same-group pairs`;
+      const more = one.excess_gap_mean === undefined ? `upper quartile ${points(one.gap_q3)}` : `excess ${signed(one.excess_gap_mean)}`;
       figures.push([`Mean gap, ${whose}`, points(one.gap_mean), one.n ? more : "no pairs"]);
     }
     figures.push([`Gap above ${points(answer.limit, 1)}`, percent(all.gap_share_above, 1), "of the pairs"]);
