@@ -26,7 +26,6 @@ from likewise.record._evidence import (
 from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
     CERTIFIED_MEASURES,
-    EXCESS_MEASURES,
     FEW_PAIRS,
     PAIR_MEASURES,
     PART_MEASURES,
