@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         ConsistentRegressor,
         NetworkClassifier,
         SmoothedScores,
+        SmoothedTargetsClassifier,
+        SmoothedTargetsRegressor,
     )
     from likewise.schema import CodedTable, Roles, Schema
     from likewise.scoring import LeastGap, gap_scorer
@@ -76,6 +78,8 @@ __all__ = [
     "Roles",
     "Schema",
     "SmoothedScores",
+    "SmoothedTargetsClassifier",
+    "SmoothedTargetsRegressor",
     "UniformGenerator",
     "Verdict",
     "__version__",
@@ -116,6 +120,7 @@ _FOLDERS = {
     "learning": (
         *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "AugmentedRegressor"),
         *("ConsistentClassifier", "ConsistentRegressor", "NetworkClassifier", "SmoothedScores"),
+        *("SmoothedTargetsClassifier", "SmoothedTargetsRegressor"),
     ),
     "mlflow": (),
     "report": (),

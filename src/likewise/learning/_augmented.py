@@ -8,16 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    RegressorMixin,
-    clone,
-    is_classifier,
-    is_regressor,
-)
-from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
@@ -27,21 +19,21 @@ from likewise.exceptions import SchemaError
 from likewise.generation import Antidotes
 from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
 from likewise.learning._inner_estimator import (
+    EstimatorWrapper,
     add_sensitive,
-    check_inside,
     fit_plain,
     if_offered,
     leave_out,
-    refuse_unknown_columns,
     take_held_out,
-    trim_roles,
+    tell_hidden,
+    trim_columns,
 )
-from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
+from likewise.learning._saved_estimators import describe_estimator, restore_estimator
 from likewise.nets._internal import Description
 from likewise.schema._internal import (
     array_of_table,
-    fitted_names,
     is_frame,
+    open_frame,
     stack_frames,
     take_frame,
     take_labels,
@@ -58,13 +50,9 @@ class Target(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class AugmentedModel(EstimatorWrapper):
     """Base of the models that are fitted to training rows and antidotes; a subclass checks what is predicted."""
 
-    _has_device: ClassVar[bool] = False  # only some inner estimators have one
-    _is_classifier: ClassVar[bool]
-    __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
-    estimator: Any
     generator: Any
     _: KW_ONLY
     ratio: float | None = 0.3
@@ -123,25 +111,19 @@ class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # 
         self.discarded_ = [name for name in self.discarded_ if name not in outside]
         hidden = [*outside, *self.discarded_]
         rows = leave_out(stack_frames(frame, made.frame), hidden)
-        estimator = trim_roles(clone(self.estimator), hidden)
+        estimator = clone(self.estimator)
+        trim_columns(estimator, open_frame(frame).names, hidden)
         if seed is not None:
             seed_unset(estimator, seed)
-        try:
+        by = "discard_sensitive=True" if self.discarded_ else "sensitive_features is given"
+        with tell_hidden(hidden, by):
             self.estimator_ = self._fit_estimator(
                 estimator,
                 rows if is_frame(X) else array_of_table(rows),
                 np.append(target.values, target.values[made.source]),
                 None if weights is None else np.append(weights, weights[made.source]),
-                take_held_out(given, self._shown, np.asarray),
+                take_held_out(given, self._see, np.asarray),
             )
-        except Exception as error:  # its own message is best; only what it cannot know is added
-            if hidden:
-                by = "discard_sensitive=True" if self.discarded_ else "sensitive_features is given"
-                error.add_note(
-                    f"{by}: the estimator did not see {', '.join(hidden)}. If it names columns, let it select "
-                    "them instead, such as with scikit-learn's make_column_selector."
-                )
-            raise
         return target
 
     def _fit_estimator(
@@ -221,69 +203,21 @@ class AugmentedModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # 
         made._restore_columns(record)
         return made
 
-    def _rehearse(self) -> None:
-        """Hold columns and classes together."""
-        names = fitted_names(self)
-        if not {*self.discarded_} <= {*names}:
-            raise ValueError(f"columns {names} without {self.discarded_}")
-        if self._is_classifier and (np.ndim(self.classes_) != 1 or len(self.classes_) < 2):
-            raise ValueError(f"classes {self.classes_}")
-        check_inside(self, self.discarded_)
-
     def _ask(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "estimator_")
         answer: NDArray[Any] = getattr(self.estimator_, method)(self._shown(X))
         return answer
 
-    def _shown(self, X: Any) -> Any:
-        """Check the columns as scikit-learn does, and drop those the estimator does not see."""
-        if is_frame(X) and hasattr(self, "feature_names_in_"):
-            kept = leave_out(X, self.discarded_)
-            refuse_unknown_columns(kept, self.feature_names_in_, self.discarded_)
-            return kept
-        return array_of_table(leave_out(take_frame(self, X, reset=False), self.discarded_))
-
     def _refuse_odd_parameters(self, sample_weight: Any) -> None:
         refuse_odd_source(self.generator)
         check_ratio(self.ratio)
         check_flag("discard_sensitive", self.discard_sensitive)
-        self._refuse_odd_estimator()
+        self._refuse_odd_estimator("Augmented")
         if sample_weight is not None and not weight_name(self.estimator):
             raise ValueError(
                 f"sample_weight is given, but {type(self.estimator).__name__} does not support it. Omit it, or use "
                 "another estimator."
             )
-
-    def _refuse_odd_estimator(self) -> None:
-        """Refuse what predicts nothing, or what the other wrapper is for."""
-        is_class = isinstance(self.estimator, type)
-        has_tags = not is_class and hasattr(self.estimator, "__sklearn_tags__")
-        kind = self.estimator.__name__ if is_class else type(self.estimator).__name__
-        wanted, such_as = ("classifier", "LogisticRegression()") if self._is_classifier else ("regressor", "Ridge()")
-        is_wanted, is_other = (is_classifier, is_regressor) if self._is_classifier else (is_regressor, is_classifier)
-        says_so = has_tags and is_wanted(self.estimator)  # a stacking model has predict only when fitted
-        if is_class or not hasattr(self.estimator, "fit") or not (says_so or hasattr(self.estimator, "predict")):
-            raise TypeError(f"estimator is a {kind}, not a {wanted}. Give one, such as {such_as}.")
-        if has_tags and is_other(self.estimator):
-            raise TypeError(
-                f"estimator is a {kind}, which predicts amounts: each would be a class of its own here. Give a "
-                "classifier; for amounts there is AugmentedRegressor."
-                if self._is_classifier
-                else f"estimator is a {kind}, which predicts classes. Give a regressor; for classes there is "
-                "AugmentedClassifier."
-            )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            inner = get_tags(self.estimator)
-            tags.non_deterministic = inner.non_deterministic
-            if inner.classifier_tags is not None and tags.classifier_tags is not None:
-                tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
-                tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
-            if inner.regressor_tags is not None and tags.regressor_tags is not None:
-                tags.regressor_tags.poor_score = inner.regressor_tags.poor_score
-        return tags
 
 
 class AugmentedClassifier(ClassifierMixin, AugmentedModel):  # type: ignore[misc]  # scikit-learn ships no types

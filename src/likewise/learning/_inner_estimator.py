@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
+from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import suggest
 from likewise.exceptions import ParameterError, SchemaError
+from likewise.learning._saved_estimators import SavedWithEstimator
 from likewise.schema import Roles
-from likewise.schema._internal import fitted_names, join_columns, open_frame, take_frame
+from likewise.schema._internal import array_of_table, fitted_names, is_frame, join_columns, open_frame, take_frame
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -29,6 +34,83 @@ def if_offered(method: Method) -> Method:
 
     offered: Method = available_if(check)(method)
     return offered
+
+
+@dataclass(eq=False, repr=False)
+class EstimatorWrapper(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Base of the models around an estimator: the columns it sees, what it says of itself, and checks when loaded."""
+
+    estimator: Any
+
+    _has_device: ClassVar[bool] = False  # only some inner estimators have one
+    _is_classifier: ClassVar[bool]
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
+
+    def _shown(self, X: Any) -> Any:
+        check_is_fitted(self, "estimator_")
+        return self._see(X)
+
+    def _see(self, X: Any) -> Any:
+        """Check the columns as scikit-learn does, and drop those the estimator does not see."""
+        if is_frame(X) and hasattr(self, "feature_names_in_"):
+            kept = leave_out(X, self.discarded_)
+            refuse_unknown_columns(kept, self.feature_names_in_, self.discarded_)
+            return kept
+        return array_of_table(leave_out(take_frame(self, X, reset=False), self.discarded_))
+
+    def _refuse_odd_estimator(self, wrapped_by: str) -> None:
+        """Refuse what predicts nothing, or what the wrapper of the other kind is for: ``wrapped_by`` and its kind."""
+        is_class = isinstance(self.estimator, type)
+        has_tags = not is_class and hasattr(self.estimator, "__sklearn_tags__")
+        kind = self.estimator.__name__ if is_class else type(self.estimator).__name__
+        wanted, such_as = ("classifier", "LogisticRegression()") if self._is_classifier else ("regressor", "Ridge()")
+        is_wanted, is_other = (is_classifier, is_regressor) if self._is_classifier else (is_regressor, is_classifier)
+        says_so = has_tags and is_wanted(self.estimator)  # a stacking model has predict only when fitted
+        if is_class or not hasattr(self.estimator, "fit") or not (says_so or hasattr(self.estimator, "predict")):
+            raise TypeError(f"estimator is a {kind}, not a {wanted}. Give one, such as {such_as}.")
+        if has_tags and is_other(self.estimator):
+            raise TypeError(
+                f"estimator is a {kind}, which predicts amounts: each would be a class of its own here. Give a "
+                f"classifier; for amounts there is {wrapped_by}Regressor."
+                if self._is_classifier
+                else f"estimator is a {kind}, which predicts classes. Give a regressor; for classes there is "
+                f"{wrapped_by}Classifier."
+            )
+
+    def _rehearse(self) -> None:
+        """Hold columns and classes together."""
+        names = fitted_names(self)
+        if not {*self.discarded_} <= {*names}:
+            raise ValueError(f"columns {names} without {self.discarded_}")
+        if self._is_classifier and (np.ndim(self.classes_) != 1 or len(self.classes_) < 2):
+            raise ValueError(f"classes {self.classes_}")
+        check_inside(self, self.discarded_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = get_tags(self.estimator)
+            tags.non_deterministic = inner.non_deterministic
+            if inner.classifier_tags is not None and tags.classifier_tags is not None:
+                tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+                tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+            if inner.regressor_tags is not None and tags.regressor_tags is not None:
+                tags.regressor_tags.poor_score = inner.regressor_tags.poor_score
+        return tags
+
+
+@contextmanager
+def tell_hidden(hidden: list[str], why: str) -> Iterator[None]:
+    """Add to an error of an estimator what it cannot know: that it does not see some columns."""
+    try:
+        yield
+    except Exception as error:  # its own message is best
+        if hidden:
+            error.add_note(
+                f"{why}: the estimator did not see {', '.join(hidden)}. If it names columns, let it select them "
+                "instead, such as with scikit-learn's make_column_selector."
+            )
+        raise
 
 
 def add_sensitive(frame: Any, beside: Any, roles: Any, who: str) -> tuple[Any, list[str]]:
@@ -77,17 +159,55 @@ def check_inside(wrapper: Any, discarded: list[str]) -> None:
         raise ValueError(f"an estimator of {n} columns{'' if names is None else f', {list(names)}'}")
 
 
-def trim_roles(estimator: Any, discarded: list[str]) -> Any:
-    """Remove columns that are not shown from all roles inside; generators, which see all columns, keep theirs."""
+def trim_columns(estimator: Any, names: list[str], discarded: list[str]) -> None:
+    """Remove columns that are not shown from all roles inside, and from the columns that encoders and trees list.
+
+    Generators, which see all columns, keep their roles.
+    """
     if not discarded or not hasattr(estimator, "get_params"):
-        return estimator
-    params = estimator.get_params()
-    trimmed = {
-        name: _without(value, discarded)
+        return
+    params = {"": estimator, **estimator.get_params()}
+    later = [
+        f"{name}__{step}".removeprefix("__")
         for name, value in params.items()
-        if isinstance(value, Roles) and not hasattr(params.get(name.rpartition("__")[0], estimator), "generate")
-    }
-    return estimator.set_params(**trimmed)
+        if hasattr(value, "steps")
+        for step, _ in value.steps[1:]
+    ]  # they see what the steps before them make of the columns
+    trimmed = {}
+    for name, value in params.items():
+        is_encoded = any(f"{name}__".startswith(f"{step}__") for step in later)
+        if isinstance(value, Roles) and not hasattr(params.get(name.rpartition("__")[0], estimator), "generate"):
+            trimmed[name] = _without(value, discarded)
+        elif name.rpartition("__")[2] == "categorical_features" and value is not None and not isinstance(value, str):
+            trimmed[name] = _columns_left(value, names, discarded, is_encoded=is_encoded)
+        elif isinstance(value, ColumnTransformer):
+            parts = [
+                (key, step, _columns_left(columns, names, discarded, is_encoded=is_encoded))
+                for key, step, columns in value.transformers
+            ]
+            value.set_params(transformers=[part for part in parts if part[2] is not None])
+    estimator.set_params(**trimmed)
+
+
+def _columns_left(columns: Any, names: list[str], discarded: list[str], *, is_encoded: bool) -> Any:
+    """Return columns, by name, position or mask, as they are once some are dropped; None if none are left."""
+    if callable(columns):
+        return columns
+    if isinstance(columns, str):
+        return None if columns in discarded else columns
+    if not isinstance(columns, slice) and np.asarray(columns).dtype.kind not in "iub":
+        return [name for name in columns if name not in discarded] or None
+    if is_encoded:
+        raise ParameterError(
+            "lists columns by position behind an encoder, and these positions change as the estimator does not see "
+            f"{', '.join(discarded)}. List them by name, or let it select them by type.",
+            "estimator",
+        )
+    left = np.cumsum([name not in discarded for name in names]) - 1
+    if np.ndim(columns) == 0 and not isinstance(columns, slice):
+        return None if names[columns] in discarded else int(left[columns])
+    chosen = np.arange(len(names))[columns if isinstance(columns, slice) else np.asarray(columns)]
+    return [int(left[place]) for place in chosen if names[place] not in discarded] or None
 
 
 def ignore_columns(roles: Roles, names: list[str]) -> Roles:
@@ -171,9 +291,21 @@ def name_held_out(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def fit_plain(estimator: Any, shown: Any, target: Any, given: Mapping[str, Any]) -> Any:
-    """Fit an estimator, a pipeline or not, with parameters for the fit of its last step."""
+def fit_plain(
+    estimator: Any,
+    shown: Any,
+    target: Any,
+    given: Mapping[str, Any],
+    learned: Callable[[Any], tuple[Any, Any, Mapping[str, Any]]] | None = None,
+) -> Any:
+    """Fit an estimator, a pipeline or not, with parameters for the fit of its last step.
+
+    ``learned`` may make other rows of the encoded ones for the last step to learn, with targets and parameters.
+    """
     around, last = split_pipeline(estimator)
     encoded = encode_first(around, shown, target)
+    if learned is not None:
+        encoded, target, more = learned(encoded)
+        given = {**given, **more}
     last.fit(encoded, target, **name_held_out(last, encode_held_out(around, given)))
     return estimator

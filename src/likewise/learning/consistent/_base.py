@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,19 +24,18 @@ from likewise.exceptions import ParameterError, SchemaError
 from likewise.generation._internal import choose_few
 from likewise.learning._antidotes import fitted_generator, make_antidotes, refuse_odd_source
 from likewise.learning._inner_estimator import (
+    EstimatorWrapper,
     add_sensitive,
-    check_inside,
     encode_again,
     encode_first,
     encode_held_out,
     fit_plain,
     leave_out,
-    refuse_unknown_columns,
     split_pipeline,
     take_held_out,
-    trim_roles,
+    trim_columns,
 )
-from likewise.learning._saved_estimators import SavedWithEstimator, describe_estimator, restore_estimator
+from likewise.learning._saved_estimators import describe_estimator, restore_estimator
 from likewise.learning.consistent._boosting import Booster, Objective, booster_of
 from likewise.learning.consistent._linear import fit_linear, is_linear, pair_covariance, plain_inputs
 from likewise.learning.consistent._pair_graph import (
@@ -121,12 +120,35 @@ class Task(NamedTuple):
     how: Kind
     seed: int
     given: dict[str, Any]  # for the estimator's own fit
-    outside: list[str]  # columns that the estimator does not see
+    hidden: list[str]  # columns that the estimator does not see
+    soft: Numbers | None = None  # learned in place of the labels: a probability for each, or other outcomes
 
-    @property
-    def given_with_weights(self) -> dict[str, Any]:
-        """What the estimator's own fit is given, the weights included."""
-        return self.given if self.weights is None else {**self.given, "sample_weight": self.weights}
+    def show(self, frame: Any) -> Any:
+        """Return rows of the table as the estimator sees them."""
+        seen = leave_out(frame, self.hidden)
+        return seen if self.is_frame else array_of_table(seen)
+
+    def learned(self, encoded: Any, added: Any = None, sources: Any = ()) -> tuple[Any, NDArray[Any], dict[str, Any]]:
+        """Return what the last step is fitted to: rows, targets, and weights as its fit takes them.
+
+        A probability is learned by a copy of the row for each label, which weighs as much as the label is probable.
+        Added rows have pairs, but no loss of their own.
+        """
+        target, weights, n_rows, n_copies = self.answers.target, self.weights, len(self.answers.target), 0
+        if self.soft is not None and self.answers.n_classes == 1:
+            target = self.soft[:, 0]
+        elif self.soft is not None:
+            weights = (self.soft if weights is None else weights[:, None] * self.soft).ravel("F")
+            labels = np.unique(target)
+            target, n_copies = np.repeat(labels, n_rows), len(labels) - 1
+        rows = encoded
+        if added is not None:
+            here = np.full(len(sources), n_rows)
+            target = np.insert(target, here, self.answers.target[sources])
+            weights = np.insert(np.ones(n_rows) if weights is None else weights, here, 0.0)
+            rows = stack_rows(encoded, added)
+        rows = reduce(stack_rows, [encoded] * n_copies, rows)
+        return rows, target, {} if weights is None else {"sample_weight": weights}
 
 
 @dataclass(eq=False, kw_only=True)
@@ -167,56 +189,51 @@ class PairedFit:
                 "that step outside.",
                 "estimator",
             )
-        if self.added is not None:
-            encoded = stack_rows(encoded, encode_again(around, self.added))
+        added = None if self.added is None else encode_again(around, self.added)
         given = encode_held_out(around, task.given)
         if task.how.booster is not None:
-            self._fit_booster(last, task.how.booster, encoded, given)
+            self._fit_booster(last, task.how.booster, task.learned(encoded, added, self.added_sources), given)
         else:
-            self._fit_linear(last, encoded, given)
+            self._fit_linear(last, encoded, added, given)
         return estimator
 
-    def _fit_booster(self, last: Any, booster: Booster, encoded: Any, given: dict[str, Any]) -> None:
-        own, answers, weights = self._own_masses(), self.task.answers, self.task.weights
-        target = answers.target
-        if len(self.added_sources):  # they have pairs, but no loss of their own
-            target = np.concatenate([target, target[self.added_sources]])
-            weights = np.concatenate([own, np.zeros(len(self.added_sources))])
-        if weights is not None:
-            given["sample_weight"] = weights
+    def _fit_booster(self, last: Any, booster: Booster, learned: tuple[Any, ...], given: dict[str, Any]) -> None:
+        (rows, target, weighed), answers = learned, self.task.answers
+        label_weights = None
+        if answers.n_classes > 1:
+            label_weights = booster.label_weights(last, answers.target, self._own_masses())
         objective = Objective(
             PairLoss(self.graph, self.kind, self.task.seed),
             self.weight,
             gap=answers.gap,
             target=target,
             n_classes=answers.n_classes,
-            weights=weights,
-            label_weights=booster.label_weights(last, answers.target, own) if answers.n_classes > 1 else None,
+            weights=weighed.get("sample_weight"),
+            label_weights=label_weights,
             stiffness=booster.stiffness(answers.n_classes) if answers.n_classes > 1 else 1.0,
         )
-        booster.fit(last, encoded, target, objective, given)
+        booster.fit(last, rows, target, objective, given | weighed)
 
-    def _fit_linear(self, last: Any, encoded: Any, given: dict[str, Any]) -> None:
+    def _fit_linear(self, last: Any, encoded: Any, added: Any, given: dict[str, Any]) -> None:
         if self.kind != "squared":
             raise ParameterError(
                 f"is {self.kind!r}, but a linear model's penalty is squared. Use 'squared'.", "pair_loss"
             )
-        target, weights, gap = self.task.answers.target, self.task.weights, self.task.answers.gap
-        if weights is not None:
-            given["sample_weight"] = weights
-        covariance = pair_covariance(plain_inputs(encoded), self.graph, stream(self.task.seed, "pairs of a round"))
-        own = encoded if self.added is None else encoded[: len(target)]
-        fit_linear(last, own, target, weights, covariance, weight=self.weight, gap=gap, given=given)
+        paired = plain_inputs(encoded if added is None else stack_rows(encoded, added))
+        covariance = pair_covariance(paired, self.graph, stream(self.task.seed, "pairs of a round"))
+        rows, target, weighed = self.task.learned(encoded)
+        weights, gap = weighed.get("sample_weight"), self.task.answers.gap
+        fit_linear(last, rows, target, weights, covariance, weight=self.weight, gap=gap, given=given | weighed)
 
     def _fit_network(self, estimator: Any, around: list[Any], last: Any) -> Any:
         if self.added is not None:
             raise ParameterError(
                 "is given, but a network takes antidotes by itself. Use an AntiDROClassifier as estimator.", "generator"
             )
-        encoded = encode_first(around, self.shown, self.task.answers.target)
+        rows, target, weighed = self.task.learned(encode_first(around, self.shown, self.task.answers.target))
         last._added_loss = partial(self._pair_network, last.batch_size)
         try:
-            last.fit(encoded, self.task.answers.target, **self.task.given_with_weights)
+            last.fit(rows, target, **self.task.given, **weighed)
         finally:
             del last._added_loss
         return estimator
@@ -226,7 +243,8 @@ class PairedFit:
         from likewise.learning.consistent._network import PairedLoss
 
         mass = np.zeros(len(self.task.answers.target))
-        mass[people.train] = self._masses()[people.train]
+        train = people.train[people.train < len(mass)]  # the others are copies
+        mass[train] = self._masses()[train]
         n_pairs = max(min(batch_size, len(people.train)) // 4, 1)  # half as many people as there are rows in a batch
         return PairedLoss(
             objective,
@@ -242,10 +260,9 @@ class PairedFit:
 
 
 @dataclass(eq=False, repr=False)
-class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class ConsistentModel(EstimatorWrapper):
     """What the classifier and the regressor share: parameters, pairs, further pairs, columns that are shown, saving."""
 
-    estimator: Any
     roles: Roles | Schema | None = None
     rule: Comparability | None = None
     pair_weight: float = 1.0
@@ -259,10 +276,7 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
     estimator_: Any = field(init=False)
     n_pairs_: dict[Any, int] = field(init=False)
 
-    _is_classifier: ClassVar[bool]
-    _has_device: ClassVar[bool] = False  # only some inner estimators have one
     _own_params: ClassVar[tuple[str, ...]]  # saved as they are
-    __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
 
     def _check_parameters(self) -> Kind:
         """Check parameters, and return how the estimator takes pairs."""
@@ -273,6 +287,9 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
         check_rule(self.rule)
         if self.generator is not None:
             refuse_odd_source(self.generator)
+        return self._find_kind()
+
+    def _find_kind(self) -> Kind:
         return find_kind(split_pipeline(self.estimator)[1], is_classifier=self._is_classifier)
 
     def fit(
@@ -299,18 +316,25 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
         self
         """
         with fit_guard(self):
-            how = self._check_parameters()
-            frame, outside = self._take_rows(X, y, sensitive_features)
-            answers = self._take_answers(y, how)
-            n_rows = len(answers.labels)
-            weights = None if sample_weight is None else take_weights(sample_weight, n_rows, scaled=False)
-            if how.booster is not None:
-                fit_params = take_held_out(fit_params, self._see, answers.code)
-            seed = check_seed(self.random_state)
-            self._fit_task(Task(frame, is_frame(X), answers, weights, how, seed, fit_params, outside))
-            if self._is_classifier:
-                self.classes_ = answers.names
+            self._fit_task(self._plan(X, y, sample_weight, sensitive_features, fit_params))
         return self
+
+    def _plan(self, X: Any, y: Any, sample_weight: Any, sensitive_features: Any, given: Mapping[str, Any]) -> Task:
+        """Check parameters and rows, and return what is to be fitted."""
+        how = self._check_parameters()
+        frame, outside = self._take_rows(X, y, sensitive_features)
+        self.discarded_ = self._discarded(outside)
+        answers = self._take_answers(y, how)
+        if self._is_classifier:
+            self.classes_ = answers.names
+        weights = None if sample_weight is None else take_weights(sample_weight, len(answers.labels), scaled=False)
+        code = np.asarray if how.booster is None else answers.code
+        held_out, seed = take_held_out(given, self._see, code), check_seed(self.random_state)
+        return Task(frame, is_frame(X), answers, weights, how, seed, held_out, [*outside, *self.discarded_])
+
+    def _discarded(self, outside: list[str]) -> list[str]:
+        """Return the columns of X that the estimator does not see, given those beside X."""
+        return []
 
     @abstractmethod
     def _take_answers(self, y: Any, how: Kind) -> Answers:
@@ -360,19 +384,14 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
 
     def _fit_task(self, task: Task) -> None:
         """Fit a clone of the estimator: plainly at weight 0, else with pairs."""
-        seen = leave_out(task.frame, task.outside)
-        shown = seen if task.is_frame else array_of_table(seen)
-        estimator = trim_roles(clone(self.estimator), task.outside)
-        if self.random_state is not None:
-            seed_unset(estimator, task.seed)
+        shown, estimator = task.show(task.frame), self._fresh(self.estimator, task)
         self._margins: Booster | None = None
         if self.pair_weight == 0:
-            self.estimator_ = fit_plain(estimator, shown, task.answers.target, task.given_with_weights)
+            self.estimator_ = fit_plain(estimator, shown, task.answers.target, task.given, task.learned)
             self.n_pairs_ = {}
             return
         table = self._encode(task.frame, task.answers.labels)
         groups, added, sources, settings = self._find_pairs(task, table)
-        added = None if added is None else leave_out(added, task.outside)
         paired = PairedFit(
             task=task,
             shown=shown,
@@ -380,23 +399,20 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             settings=settings,
             weight=float(self.pair_weight),
             kind=cast("PairLossKind", self.pair_loss),
-            added=added if added is None or task.is_frame else array_of_table(added),
+            added=None if added is None else task.show(added),
             added_sources=sources,
         )
         names = task.answers.names.tolist()
         self.n_pairs_ = {names[code]: n for code, n in paired.graph.n_pairs.items()}
         self.estimator_, self._margins = paired.fit(estimator), task.how.booster
 
-    def _shown(self, X: Any) -> Any:
-        check_is_fitted(self, "estimator_")
-        return self._see(X)
-
-    def _see(self, X: Any) -> Any:
-        """Return rows as the estimator sees them, with the columns checked as scikit-learn does."""
-        if is_frame(X) and hasattr(self, "feature_names_in_"):
-            refuse_unknown_columns(X, self.feature_names_in_, [])
-            return X
-        return array_of_table(take_frame(self, X, reset=False))
+    def _fresh(self, estimator: Any, task: Task) -> Any:
+        """Return a clone with the columns that it sees, and a seed where it has none."""
+        fresh = clone(estimator)
+        trim_columns(fresh, open_frame(task.frame).names, task.hidden)
+        if self.random_state is not None:
+            seed_unset(fresh, task.seed)
+        return fresh
 
     def _describe(self) -> Description:
         check_is_fitted(self, "estimator_")
@@ -410,6 +426,7 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
             "rule": None if self.rule is None else self.rule.to_dict(),
             "classes": None if classes is None else {"values": classes.tolist(), "dtype": classes.dtype.str},
             "n_pairs": [[plain(name), int(n)] for name, n in self.n_pairs_.items()],
+            "discarded": self.discarded_,
             **self._describe_columns(),
             "estimator": estimator,
         }
@@ -428,12 +445,10 @@ class ConsistentModel(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  #
         how = made._check_parameters()
         made.estimator_, made.n_pairs_ = estimator, {name: int(n) for name, n in record["n_pairs"]}
         made._margins = how.booster if made.pair_weight else None
+        made.discarded_ = list(map(str, record["discarded"]))
         if cls._is_classifier:
             made.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
             if made.classes_.shape != np.shape(estimator.classes_) or len(made.classes_) < 2:
                 raise ValueError(f"classes {made.classes_}")
         made._restore_columns(record)
         return made
-
-    def _rehearse(self) -> None:
-        check_inside(self, [])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, assert_all_finite, column_or_1d, get_tags
+from sklearn.utils import assert_all_finite, column_or_1d
 
 from likewise._checks import check_choice
 from likewise._estimators import PredictsByProbability
@@ -140,7 +140,10 @@ class ConsistentClassifier(PredictsByProbability, ClassifierMixin, ConsistentMod
         -------
         array, shape (n_rows, n_classes)
         """
-        shown = self._shown(X)
+        return self._score(self._shown(X))
+
+    def _score(self, shown: Any) -> NDArray[np.float64]:
+        """Return the probabilities of rows as the estimator sees them."""
         around, last = split_pipeline(self.estimator_)
         margins = None if self._margins is None else self._margins.margins(last, around, shown)
         if margins is None:
@@ -163,15 +166,6 @@ class ConsistentClassifier(PredictsByProbability, ClassifierMixin, ConsistentMod
         """
         shown = self._shown(X)
         return np.asarray(self.estimator_.decision_function(shown))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            inner = get_tags(self.estimator)
-            tags.non_deterministic = inner.non_deterministic
-            if inner.classifier_tags is not None:
-                tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
-        return tags
 
 
 def _code(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:

@@ -281,14 +281,18 @@ class PairGraph:
         return by_label, n_listed, np.cumsum(n_listed[by_label])
 
 
-def sum_partners(left: Rows, right: Rows, values: Numbers) -> Numbers:
-    """Sum, for each group, the values of its partners; one that is a partner of itself counts once."""
+def sum_partners(left: Rows, right: Rows, values: Numbers, weight: Numbers | None = None) -> Numbers:
+    """Sum, for each group, the values of its partners; one that is a partner of itself counts once.
+
+    Where groups have a ``weight``, a pair counts by the smaller one of its two.
+    """
     if len(left) >= COMPILED_FROM:
         sums = np.zeros(len(values))
-        _add_partners(left, right, values, sums)
+        _add_partners(left, right, values, weight, sums)
         return sums
-    n, back = len(values), values[left] * (left != right)
-    return np.asarray(np.bincount(left, values[right], n) + np.bincount(right, back, n))
+    n, pair = len(values), 1.0 if weight is None else np.minimum(weight[left], weight[right])
+    back = values[left] * pair * (left != right)
+    return np.asarray(np.bincount(left, values[right] * pair, n) + np.bincount(right, back, n))
 
 
 def _sum_balanced(left: Rows, right: Rows, mass: Numbers, degree: Numbers) -> Numbers:
@@ -301,16 +305,17 @@ def _sum_balanced(left: Rows, right: Rows, mass: Numbers, degree: Numbers) -> Nu
 
 
 @compiled
-def _add_partners(left: Any, right: Any, values: Any, sums: Any) -> None:
+def _add_partners(left: Any, right: Any, values: Any, weight: Any, sums: Any) -> None:
     """Sum over pairs ordered by their left side; a run of the same one is summed in a register."""
     k = 0
     while k < len(left):
         group, total, value = left[k], 0.0, values[left[k]]
         while k < len(left) and left[k] == group:
             partner = np.uint32(right[k])  # an index without a sign takes no test for being negative
-            total += values[partner]
+            pair = 1.0 if weight is None else min(weight[group], weight[partner])
+            total += pair * values[partner]
             if right[k] != group:
-                sums[partner] += value
+                sums[partner] += pair * value
             k += 1
         sums[group] += total
 

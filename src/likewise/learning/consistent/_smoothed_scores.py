@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -19,16 +19,15 @@ from likewise._estimators import PredictsByProbability, fit_guard
 from likewise._format import count_of
 from likewise._json import plain
 from likewise.comparable import Comparability
-from likewise.exceptions import ParameterError, SavedFolderError, ScoreError
+from likewise.exceptions import ParameterError, SavedFolderError
 from likewise.learning._inner_estimator import check_inside
 from likewise.learning._saved_estimators import describe_estimator, restore_estimator
 from likewise.learning.consistent._pair_graph import Numbers, check_rule, learn_schema
-from likewise.learning.consistent._smoothing import Smoothed, smooth_against, smooth_among
+from likewise.learning.consistent._smoothing import Smoothed, margins_of, scores_of, smooth_against, smooth_among
 from likewise.nets._internal import Description, SavedInFolder
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import KINDS, array_of_table, fitted_names, is_frame, open_frame, take_frame
 
-SURE: Final = 1e-6  # probabilities are cut to [SURE, 1 - SURE], so that their logits are finite
 GRAPHS: Final = ("reference", "people")
 ESTIMATOR: Final = "inner."  # begins the names of the estimator's arrays
 REHEARSED: Final = 100  # people of the reference whose scores are smoothed when a folder is loaded
@@ -40,19 +39,24 @@ class ScoreChanges:
 
     Parameters
     ----------
-    graph : {"reference", "people"}
+    graph : {"reference", "people", "training rows"}
         Whose pairs were used: those with the stored reference, or those among the people themselves.
     n_people, n_matched : int
-        People scored, and those of them with at least one comparable partner. All others keep their score.
+        People scored, and those of them with at least one comparable partner.
     mean_change, largest_change : float
-        Of the scores of matched people: half the sum of the absolute changes over all classes.
+        Of the scores of matched people: half the sum of the absolute changes over all classes; of outcomes, the
+        absolute change.
+    mean_change_of_others, largest_change_of_others : float
+        The same of everybody else. Smoothed scores leave theirs as they are; a fitted model changes them, too.
+    by_group : mapping of str to float
+        For each sensitive value the mean change of the score, or of the last class's one, with its sign.
 
     Examples
     --------
     >>> from likewise.learning import ScoreChanges
     >>> print(ScoreChanges("people", 100, 40, 0.031, 0.22))
-    40 of 100 people have a comparable partner among the people themselves; their scores changed by 3.1 percentage \
-points on average, at most by 22.0. The other 60 keep their scores.
+    40 of 100 people have a comparable partner among the people themselves; their scores changed by 0.031 on \
+average, at most by 0.22. The other 60 keep their scores.
     """
 
     graph: str
@@ -60,14 +64,33 @@ points on average, at most by 22.0. The other 60 keep their scores.
     n_matched: int
     mean_change: float
     largest_change: float
+    mean_change_of_others: float = 0.0
+    largest_change_of_others: float = 0.0
+    by_group: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def measure(cls, graph: str, before: Numbers, after: Numbers, is_matched: NDArray[np.bool_]) -> Self:
+        """Compare scores with one column per class, or one of outcomes."""
+        changes = np.abs(after - before).sum(axis=1) / min(before.shape[1], 2)
+        sizes = [
+            (float(one.mean()) if len(one) else 0.0, float(one.max(initial=0.0)))
+            for one in (changes[is_matched], changes[~is_matched])
+        ]
+        return cls(graph, len(is_matched), int(is_matched.sum()), *sizes[0], *sizes[1])
 
     def __str__(self) -> str:
-        whose = "the stored reference" if self.graph == "reference" else "the people themselves"
+        whose = {"reference": "the stored reference", "people": "the people themselves"}.get(self.graph, "the others")
         have = "has" if self.n_matched == 1 else "have"
+        others = f"The other {self.n_people - self.n_matched:,}"
+        if self.mean_change_of_others:
+            others += f": by {self.mean_change_of_others:.3g}, at most by {self.largest_change_of_others:.3g}."
+        else:
+            others += " keep their scores."
+        groups = ", ".join(f"{name} {change:+.3g}" for name, change in self.by_group.items())
         return (
             f"{self.n_matched:,} of {count_of(self.n_people, 'person', 'people')} {have} a comparable partner among "
-            f"{whose}; their scores changed by {100 * self.mean_change:.1f} percentage points on average, at most by "
-            f"{100 * self.largest_change:.1f}. The other {self.n_people - self.n_matched:,} keep their scores."
+            f"{whose}; their scores changed by {self.mean_change:.3g} on average, at most by "
+            f"{self.largest_change:.3g}. {others}" + (f" Mean change by group: {groups}." if groups else "")
         )
 
 
@@ -157,7 +180,7 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
             if self.estimator is not None:
                 self.estimator_ = self._fitted(shown, y)
             given = self._ask(shown) if scores is None else scores
-            margins, n_classes = _margins_of(given, len(open_frame(frame)))
+            margins, n_classes = margins_of(given, len(open_frame(frame)))
             self.classes_ = np.asarray(getattr(getattr(self, "estimator_", None), "classes_", np.arange(n_classes)))
             self.schema_ = learn_schema(self.roles, frame)
             self._reference = self._encode(frame)
@@ -187,16 +210,16 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
             check_is_fitted(self, "schema_")
         frame = take_frame(self, X, reset=not is_known)
         given = np.asarray(self._ask(frame if is_frame(X) else array_of_table(frame)) if scores is None else scores)
-        margins, _ = _margins_of(given, len(open_frame(frame)))
+        margins, _ = margins_of(given, len(open_frame(frame)))
         if not is_known:
             schema = learn_schema(self.roles, frame)
             found = smooth_among(_encode(schema, frame), self._rule, margins, self.smoothing, self.memory_limit)
         else:
             found = self._smooth_known(self._encode(frame), margins, graph)
-        smoothed = _scores_of(found.margins)
-        before = _scores_of(margins)
+        smoothed = scores_of(found.margins)
+        before = scores_of(margins)
         is_alone = found.n_partners == 0
-        self.changes_ = _describe_changes(graph, before, smoothed, found)
+        self.changes_ = ScoreChanges.measure(graph, before, smoothed, ~is_alone)
         whole = np.asarray(given, np.float64)
         if whole.ndim == 1:
             return np.where(is_alone, whole, smoothed[:, 1])
@@ -372,42 +395,3 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
 def _encode(schema: Schema, frame: Any) -> CodedTable:
     """Encode people whose labels are not to be used."""
     return schema.encode(frame, np.zeros(len(open_frame(frame)), np.int64))
-
-
-def _margins_of(scores: Any, n_people: int) -> tuple[Numbers, int]:
-    """Return logits, one column for two classes and centred ones for several, and the number of classes."""
-    try:
-        shares = np.asarray(scores, np.float64)
-    except (TypeError, ValueError):
-        raise ScoreError("The scores contain a value that is not a number. Pass probabilities.") from None
-    if len(shares) != n_people or shares.ndim not in (1, 2) or (shares.ndim == 2 and shares.shape[1] < 2):
-        raise ScoreError(
-            f"The scores have shape {shares.shape} for {count_of(n_people, 'person', 'people')}. Pass one probability "
-            "per person, or one column per class."
-        )
-    if not np.isfinite(shares).all() or shares.min(initial=0.0) < 0 or shares.max(initial=1.0) > 1:
-        raise ScoreError("The scores are not all between 0 and 1. Pass probabilities.")
-    if shares.ndim == 1 or shares.shape[1] == 2:
-        positive = shares if shares.ndim == 1 else shares[:, 1]
-        return logit(np.clip(positive, SURE, 1 - SURE))[:, None], 2
-    logs = np.log(np.clip(shares, SURE, 1.0))
-    return logs - logs.mean(axis=1, keepdims=True), shares.shape[1]
-
-
-def _scores_of(margins: Numbers) -> Numbers:
-    """Return one column per class."""
-    if margins.shape[1] == 1:
-        return np.column_stack([expit(-margins[:, 0]), expit(margins[:, 0])])
-    return np.asarray(softmax(margins, axis=1))
-
-
-def _describe_changes(graph: str, before: Numbers, after: Numbers, found: Smoothed) -> ScoreChanges:
-    is_matched = found.n_partners > 0
-    changes = np.abs(after - before).sum(axis=1)[is_matched] / 2
-    return ScoreChanges(
-        graph,
-        len(is_matched),
-        int(is_matched.sum()),
-        float(changes.mean()) if len(changes) else 0.0,
-        float(changes.max(initial=0.0)),
-    )
