@@ -45,7 +45,7 @@ def named(value: Any) -> str:
 
 def checks_of_models() -> Iterator[Any]:
     excused = {"check_sample_weight_equivalence_on_dense_data": REPEATED}
-    seeing = {"rule": BROAD, "discard_sensitive": False, "random_state": 0}
+    seeing: dict[str, Any] = {"rule": BROAD, "discard_sensitive": False, "random_state": 0}
     for model in (
         ConsistentClassifier(LogisticRegression(), rule=BROAD, pair_weight=0.1, random_state=0),
         ConsistentClassifier(XGBClassifier(n_estimators=10, n_jobs=1), rule=BROAD, pair_weight=0.1, random_state=0),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,14 @@ from likewise.learning.consistent._models import ConsistentClassifier, Consisten
 from likewise.learning.consistent._pair_graph import Numbers, check_rule
 from likewise.learning.consistent._smoothed_scores import ScoreChanges
 from likewise.learning.consistent._smoothing import Part, list_parts, margins_of, scores_of, solve
-from likewise.schema import CodedTable
+from likewise.schema import CodedTable, Schema
 from likewise.schema._internal import take_rows
 
 CLASS_WEIGHTS: Final = {  # parameters that weigh labels, and what turns them off
     **dict.fromkeys(("class_weight", "scale_pos_weight", "auto_class_weights")),
     "is_unbalance": False,
 }
+WEIGHTS: Final = frozenset(("strength", "pair_weight", "pair_loss", "gap", "balance_labels", "balance_people"))
 
 
 class Basis(NamedTuple):
@@ -73,13 +74,21 @@ class SmoothedTargetsModel(ConsistentModel):
         X, y, sample_weight, sensitive_features, **fit_params
             As in :meth:`fit`.
         settings : iterable of dict
-            Values of ``strength``, ``pair_weight``, ``pair_loss`` and the like, such as ``[{"strength": 3}]``.
+            Values of ``strength``, ``pair_weight``, ``pair_loss``, ``gap``, ``balance_labels`` and ``balance_people``,
+            such as ``[{"strength": 3}, {"strength": 10, "pair_weight": 1}]``.
 
         Yields
         ------
         model
             The same as if it was fitted by itself.
         """
+        settings = [*settings]
+        for name in {name for setting in settings for name in setting} - WEIGHTS:
+            raise ParameterError(
+                f"has {name!r}, on which teachers or pairs depend. Set it on the model itself, and here only "
+                f"{', '.join(sorted(WEIGHTS))}.",
+                "settings",
+            )
         plain = clone(self)
         basis = plain._learn_basis(plain._plan(X, y, sample_weight, sensitive_features, fit_params))
         for setting in settings:
@@ -107,9 +116,9 @@ class SmoothedTargetsModel(ConsistentModel):
         return super()._find_kind() if self.pair_weight else _kind_of(self.estimator, is_classifier=self._is_classifier)
 
     def _discarded(self, outside: list[str]) -> list[str]:
-        sensitive = getattr(self.roles, "roles", self.roles)
-        names = () if sensitive is None or not self.discard_sensitive else sensitive.sensitive
-        return [name for name in names if name not in outside]
+        roles = self.roles.roles if isinstance(self.roles, Schema) else self.roles
+        hidden = roles.sensitive if roles is not None and self.discard_sensitive else ()
+        return [name for name in hidden if name not in outside]
 
     def _fit_task(self, task: Task) -> None:
         self._fit_student(self._learn_basis(task))
@@ -212,7 +221,7 @@ class SmoothedTargetsModel(ConsistentModel):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SmoothedTargetsClassifier(SmoothedTargetsModel, ConsistentClassifier):  # type: ignore[misc]  # scikit-learn ships no types
+class SmoothedTargetsClassifier(SmoothedTargetsModel, ConsistentClassifier):
     """Fit any classifier to scores that were evened out over the comparable pairs of the training rows.
 
     The best remedy in our benchmark, and the one to try first. Models that have not seen a row score it; these
@@ -293,11 +302,16 @@ class SmoothedTargetsClassifier(SmoothedTargetsModel, ConsistentClassifier):  # 
 
     balance_labels: bool = True
     generator: Any = None
-    _own_params = (*ConsistentClassifier._own_params, "strength", "folds", "discard_sensitive")
+    _own_params: ClassVar[tuple[str, ...]] = (
+        *ConsistentClassifier._own_params,
+        "strength",
+        "folds",
+        "discard_sensitive",
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SmoothedTargetsRegressor(SmoothedTargetsModel, ConsistentRegressor):  # type: ignore[misc]  # scikit-learn ships no types
+class SmoothedTargetsRegressor(SmoothedTargetsModel, ConsistentRegressor):
     """Fit any regressor to predictions that were evened out over the comparable pairs of the training rows.
 
     Models that have not seen a row predict its outcome; these predictions are smoothed over comparable pairs, and a
@@ -351,7 +365,12 @@ class SmoothedTargetsRegressor(SmoothedTargetsModel, ConsistentRegressor):  # ty
     ...     print(f"{model.targets_[people.woman == 0].mean() - model.targets_[people.woman == 1].mean():.0f}")
     """
 
-    _own_params = (*ConsistentRegressor._own_params, "strength", "folds", "discard_sensitive")
+    _own_params: ClassVar[tuple[str, ...]] = (
+        *ConsistentRegressor._own_params,
+        "strength",
+        "folds",
+        "discard_sensitive",
+    )
 
 
 def _kind_of(estimator: Any, *, is_classifier: bool) -> Kind:

@@ -50,7 +50,7 @@ def solve(
     """
     group_of, left, right = groups.group_of, groups.left, groups.right
     row_mass = np.ones(len(group_of)) if row_mass is None else row_mass
-    size, n_rows = np.bincount(group_of, row_mass), groups.sizes.astype(np.float64)
+    size, n_rows = np.bincount(group_of, row_mass).astype(np.float64), groups.sizes.astype(np.float64)
     own = np.zeros(len(size))
     own[left[left == right]] = 1.0  # equal people who are comparable to each other
     n_partners = (sum_partners(left, right, n_rows) - own)[group_of].round().astype(np.int64)
