@@ -96,11 +96,14 @@ average, at most by 0.22. The other 60 keep their scores.
 
 @dataclass(eq=False, repr=False)
 class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Smooth the scores of a model that cannot be refitted over the comparable pairs of the people it scores.
+    """Smooth a batch of scores over the comparable pairs of the people scored together: not for one applicant.
 
     The smoothed logits minimise the squared change plus ``smoothing`` times the squared gaps of all pairs, exactly.
     Labels are not used: they are unknown for people to be scored, so people are comparable whatever their labels.
     People without a comparable partner keep their scores; everybody else moves towards their partners.
+
+    It is for a list of people that is scored once, by a model that cannot be refitted; where it can be, a
+    :class:`SmoothedTargetsClassifier` scores one person at a time.
 
     Two graphs of pairs are possible, and they are not the same model. With "people", those who are scored together are
     compared with each other: gaps nearly vanish, but the score of a person depends on who else is in the table. With

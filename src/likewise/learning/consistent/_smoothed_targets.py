@@ -224,9 +224,9 @@ class SmoothedTargetsModel(ConsistentModel):
 class SmoothedTargetsClassifier(SmoothedTargetsModel, ConsistentClassifier):
     """Fit any classifier to scores that were evened out over the comparable pairs of the training rows.
 
-    The best remedy in our benchmark, and the one to try first. Models that have not seen a row score it; these
-    out-of-fold scores are smoothed over comparable pairs, whatever their labels; and a clone of the estimator learns
-    the smoothed scores in place of the labels. The result scores one person at a time, as the estimator itself does.
+    Models that have not seen a row score it; these out-of-fold scores are smoothed over comparable pairs, whatever
+    their labels; and a clone of the estimator learns the smoothed scores in place of the labels. The result scores one
+    person at a time, as the estimator itself does. For boosted trees it is the remedy to try first.
     With a ``pair_weight``, pairs are in its loss besides, as in :class:`ConsistentClassifier`.
 
     Parameters
@@ -290,8 +290,8 @@ class SmoothedTargetsClassifier(SmoothedTargetsModel, ConsistentClassifier):
     >>> from likewise import SmoothedTargetsClassifier, audit, load_dataset
     >>> data = load_dataset("planted")
     >>> plain = HistGradientBoostingClassifier(categorical_features="from_dtype", max_iter=30, random_state=0)
-    >>> words = data.train.X.select_dtypes("object").columns
-    >>> train, test = (part.X.astype(dict.fromkeys(words, "category")) for part in (data.train, data.test))
+    >>> words = dict.fromkeys([*data.roles.sensitive, *data.roles.discrete], "category")
+    >>> train, test = (part.X.astype(words) for part in (data.train, data.test))
     >>> model = SmoothedTargetsClassifier(plain, data.roles, data.rule, random_state=0).fit(train, data.train.y)
     >>> people = {"roles": data.roles, "rule": data.rule, "n_resamples": 0}
     >>> plain = plain.fit(train, data.train.y)
@@ -363,6 +363,8 @@ class SmoothedTargetsRegressor(SmoothedTargetsModel, ConsistentRegressor):
     ...     model = SmoothedTargetsRegressor(RandomForestRegressor(20), roles, strength=strength, random_state=0)
     ...     model = model.fit(people, pay)
     ...     print(f"{model.targets_[people.woman == 0].mean() - model.targets_[people.woman == 1].mean():.0f}")
+    11
+    3
     """
 
     _own_params: ClassVar[tuple[str, ...]] = (
