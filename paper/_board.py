@@ -46,14 +46,14 @@ here are those of the chosen settings on the test rows, means over splits. Every
 percent.
 
 The *gap* is the mean over comparable pairs of the difference of scores, averaged over the two labels; *rank gap*
-and *excess* (over pairs of the same group) likewise. *Flips* are pairs with different decisions at 0.5, *worst
-tenth* is the mean of the largest tenth of gaps. *Change* is that of the gap against the model as it is (LR, XGBoost
-or NN), with a 95 % interval from the differences within splits; as splits share people, its variance is that of
-Nadeau and Bengio (2003), 1/n + test rows / training rows times that of the differences. *Frontier* is the area
-below the frontier of all settings that are not dominated in the folds: gap over that of LR, from 0 to 1, against
-average precision (or log loss) from that of a constant score (0) to LR's (1). A method that keeps LR's average
-precision with no gaps at all has 1, LR with its first setting 0. *Chosen* has the
-numbers of the settings in the protocol, and in how many splits each was taken.
+and *excess* (the mean gap less that of pairs of the same group, both over all pairs, not by person) likewise.
+*Flips* are pairs with different decisions at 0.5, *worst tenth* is the mean of the largest tenth of gaps. *Change*
+is that of the gap against the model as it is (LR, XGBoost or NN), with a 95 % interval from the differences within
+splits; as splits share people, its variance is that of Nadeau and Bengio (2003), 1/n + test rows / training rows
+times that of the differences. *Frontier* is the area below the frontier of all settings that are not dominated in
+the folds: gap over that of LR, from 0 to 1, against average precision (or log loss) from that of a constant score
+(0) to LR's (1). A method that keeps LR's average precision with no gaps at all has 1, LR with its first setting 0.
+*Chosen* has the numbers of the settings in the protocol, and in how many splits each was taken.
 
 The methods of this project were developed on the first five data sets, with other splits; that is a bias which fresh
 splits do not remove. Nothing was developed on the others. Most networks were trained on a GPU, so that seconds of their
