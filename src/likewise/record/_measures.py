@@ -192,32 +192,35 @@ class Conclusion:
         return f"{heads[self.outcome]}: {self.text}"
 
 
-def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: bool) -> str:
-    """Whether people are further from comparable people of other groups than from their own; "" without a baseline."""
-    found = measures.get("excess_gap_mean")
+def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: bool) -> tuple[str, ...]:
+    """Whether people are further from comparable people of other groups than of their own, and by how much.
+
+    Nothing where same-group pairs were not measured.
+    """
+    found, equal = measures.get("excess_gap_mean"), measures.get("excess_equal_gap_mean")
     if found is None:
-        return ""
+        return ()
     if found.value is None:
-        return "No excess can be told: nobody is comparable both to people of other groups and to people of the own."
+        return ("No excess can be told: nobody is comparable both to people of other groups and to people of the own.",)
     excess = show_found("gap_mean", found.value, found.low, found.high, points=points)
-    about = f"excess {excess}, over {found.n:,} of {n_people:,} people"
-    equal = measures.get("excess_equal_gap_mean")
-    if equal is not None:
+    told = f"Excess: {excess}, over {found.n:,} of {n_people:,} people"
+    if equal is not None and equal.n:
         excess = show_found("gap_mean", equal.value, equal.low, equal.high, points=points)
-        about += "; " + (
-            f"{excess}, over {count_of(equal.n, 'person', 'people')}, where all discrete columns are equal"
-            if equal.n
-            else "nobody has both kinds of partners who are equal in all discrete columns"
-        )
+        told += f"; {excess}, over {count_of(equal.n, 'person', 'people')}, where all discrete columns are equal"
+    elif equal is not None:
+        told += "; none of them has both kinds of partners where all discrete columns are equal"
     if found.low is None or found.high is None:
-        return f"How much further people are from comparable people of other groups than of their own: {about}."
+        return (f"{told}.",)
     if found.low <= 0 <= found.high:
-        return (
-            "No difference between groups can be told from chance: people are about as far from comparable people of "
-            f"other groups as from those of their own ({about})."
+        sentence = (
+            "Nothing beyond chance: people's scores differ as much from those of comparable people of their own group."
         )
-    where = "further from" if found.low > 0 else "nearer to"
-    return f"People are {where} comparable people of other groups than {where.split()[1]} those of their own: {about}."
+    else:
+        more = "more" if found.low > 0 else "less"
+        sentence = (
+            f"People's scores differ {more} from those of comparable people of other groups than of their own group."
+        )
+    return sentence, f"{told}."
 
 
 def conclude_change(name: str, change: Change) -> Conclusion | None:

@@ -240,8 +240,8 @@ class AuditRecord:
         return self.task != "regression"
 
     @property
-    def conclusion(self) -> str:
-        """What the excess comes to, in a sentence; "" where same-group pairs were not measured."""
+    def conclusions(self) -> tuple[str, ...]:
+        """What the excess comes to, in sentences; none where same-group pairs were not measured."""
         n_people = self.data.n_rows if self.weights is None else self.weights.n_people
         return conclude_excess(self.measures, n_people, points=self.in_points)
 

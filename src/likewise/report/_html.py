@@ -254,7 +254,7 @@ def _verdict(record: AuditRecord) -> Section:
     return {
         "summary": summary.sum_up_verdict(record),
         "lead": summary.lead_sentence(record),
-        "means": " ".join(filter(None, [record.conclusion, summary.mean_sentences(record)])),
+        "means": " ".join([*record.conclusions[1:], summary.mean_sentences(record)]),
         "figures": _figures(record),
         "checks": summary.check_table(record),
         "open": summary.open_checks(record),
@@ -266,9 +266,8 @@ def _figures(record: AuditRecord) -> list[Figure]:
     found = record.measures
     slices = ("positive_", "negative_") if record.task == "binary" and record.has_labels else ("",)
     titles = {
-        f"{prefix}{name}": f"{title}{_name_label(record, prefix)}"
-        for prefix in slices
-        for name, title in measures.SUMMARIZED.items()
+        "excess_gap_mean": "Excess by person",
+        **{f"{prefix}gap_mean": f"Mean gap{_name_label(record, prefix)}" for prefix in slices},
     }
     quality = next((name for name in ("roc_auc", "r2", "accuracy") if name in found), None)
     titles |= {} if quality is None else {quality: measures.PEOPLE_TITLES[quality]}

@@ -74,7 +74,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) 
     )
     return _join(
         "# How differently similar people are scored",
-        [escape(record.conclusion), ""] if record.conclusion else [],
+        [escape(" ".join(record.conclusions)), ""] if record.conclusions else [],
         _verdict(record),
         _section("## Selection rates by group", rates) if rates else [],
         _section(

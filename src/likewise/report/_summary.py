@@ -75,7 +75,9 @@ def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
 
 
 def lead_sentence(record: AuditRecord) -> str:
-    """One short sentence: how far apart comparable people are scored."""
+    """One short sentence: what the excess comes to; without one, how far apart comparable people are scored."""
+    if len(record.conclusions) > 1:
+        return record.conclusions[0]
     known = [(label, one["gap_mean"].value) for label, one in _by_label(record) if "gap_mean" in one]
     means = [
         (label, show_value("gap_mean", value, points=record.in_points)) for label, value in known if value is not None
@@ -89,16 +91,13 @@ def lead_sentence(record: AuditRecord) -> str:
 
 
 def mean_sentences(record: AuditRecord) -> str:
-    """The mean gaps with confidence intervals, beside those of same-group pairs and the excess by person."""
+    """The mean gaps with confidence intervals, beside those of same-group pairs."""
     sentences = []
     for label, measures in _by_label(record):
-        mean, baseline, excess = (
-            _with_interval(record, measures.get(f"{kind}gap_mean")) for kind in ("", "within_", "excess_")
-        )
+        mean, baseline = (_with_interval(record, measures.get(f"{kind}gap_mean")) for kind in ("", "within_"))
         if mean:
             of = "all pairs" if label is None else f"label {label}"
             beside = f"; same-group pairs (baseline): {baseline}" if baseline else ""
-            beside += f"; excess by person: {excess}" if excess else ""
             sentences.append(f"Mean gap, {of}: {mean}{beside}.")
     return " ".join(sentences) or UNMEASURED
 

@@ -140,9 +140,9 @@ def test_an_effect_on_one_group_is_found_and_said() -> None:
     assert excess.n < 600
     scorer = PairScorer("excess_gap_mean", ROLES_OF_NUMBER, Comparability(max_continuous_shift=0.03))
     assert scorer(lambda _: scores, people) == -float(excess.value or 0)
-    assert found.record.conclusion.startswith("People are further from comparable people of other groups than from")
+    assert found.record.conclusions[0].startswith("Scores differ more between comparable people of two groups than")
     fair = look(*draw(np.random.default_rng(0), 600))
-    assert fair.record.conclusion.startswith("No difference between groups can be told from chance")
+    assert fair.record.conclusions[0].startswith("Nothing beyond chance: scores differ as much between")
 
 
 def test_what_an_excess_changed_by_has_an_interval_of_its_own() -> None:
@@ -180,7 +180,7 @@ def test_what_the_excess_owes_to_a_discrete_column_that_may_differ_is_told_apart
     found = audit(scores, people, roles=roles, rule=Comparability(max_discrete_changes=1))
     assert found["excess_gap_mean"].low > 0.05  # type: ignore[operator]  # it is known
     assert abs(float(found["excess_equal_gap_mean"].value or 0)) < 0.01
-    assert "where all discrete columns are equal" in found.record.conclusion
+    assert "where all discrete columns are equal" in found.record.conclusions[1]
     assert "excess_equal_gap_mean" not in audit(scores, people, roles=roles, rule=SAME).measures
 
 
@@ -189,7 +189,7 @@ def test_people_with_partners_of_one_kind_have_no_excess() -> None:
     found = ask(people)
     assert found is not None
     assert found["excess_gap_mean"].value is None
-    assert found.record.conclusion.startswith("No excess can be told: nobody is comparable both")
+    assert found.record.conclusions[0].startswith("No excess can be told: nobody is comparable both")
 
 
 def test_every_pair_of_people_counts_from_both_sides() -> None:

@@ -383,7 +383,7 @@ def write_text(headline: str, record: AuditRecord) -> str:
     strongest = _find_strongest(record)
     told = [f"{record.direction}."] if record.direction else []
     told += [] if strongest is None else wrap(f"Strongest direction: {strongest}")
-    concluded = wrap(record.conclusion) if record.conclusion else []
+    concluded = wrap(" ".join(record.conclusions))
     table = line_up(list(_list_measures(record)))
     return "\n".join([headline, *concluded, table, *told, *list_lines(record.notes)])
 

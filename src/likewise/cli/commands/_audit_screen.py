@@ -68,7 +68,7 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None, *, rows
     parts = [
         *_verdict(record),
         _headline(record),
-        *([Text(one_line(record.conclusion))] if record.conclusion else []),
+        *([Text(one_line(" ".join(record.conclusions)))] if record.conclusions else []),
         *_plan(record),
         *_notes(record),
         *_gaps(record),
