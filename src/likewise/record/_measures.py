@@ -212,14 +212,10 @@ def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: b
     if found.low is None or found.high is None:
         return (f"{told}.",)
     if found.low <= 0 <= found.high:
-        sentence = (
-            "Nothing beyond chance: people's scores differ as much from those of comparable people of their own group."
-        )
+        sentence = "Nothing beyond chance: scores differ as much between comparable people of one group as of two."
     else:
         more = "more" if found.low > 0 else "less"
-        sentence = (
-            f"People's scores differ {more} from those of comparable people of other groups than of their own group."
-        )
+        sentence = f"Scores differ {more} between comparable people of two groups than between those of one."
     return sentence, f"{told}."
 
 
