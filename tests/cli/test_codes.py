@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise.cli._columns import ColumnOptions
 from likewise.cli._tables import TableFiles, TextFormat, as_numbers
 
 if TYPE_CHECKING:
@@ -67,6 +68,58 @@ def test_whoever_names_a_column_decides(tmp_path: Path) -> None:
     ]
     exact = TextFormat().read_file(tmp_path / "a.csv", text={})
     assert exact.frame.column("code").to_pylist() == [1.5, 2]
+
+
+CATEGORIES = "sex,code,age,hired\n" + "".join(
+    f"{'fm'[row % 2]},{code},{30 + row}.5,{'yn'[row // 2 % 2]}\n"
+    for row, code in enumerate(("1.1", "1.10", "1.10", "1.1", "2.5", "2.5"))
+)
+
+
+@pytest.mark.parametrize("option", ["--discrete", "--must-match", "--sensitive"])
+def test_categories_keep_the_spelling_of_numbers(run: Run, tmp_path: Path, option: str) -> None:
+    path, halves = tmp_path / "all.csv", (tmp_path / "a.csv", tmp_path / "b.csv")
+    path.write_text(CATEGORIES)
+    lines = CATEGORIES.splitlines(keepends=True)
+    for half, rows in zip(halves, (lines[1:2], lines[2:]), strict=True):
+        half.write_text("".join([lines[0], *rows]))
+    sensitive = ("--sensitive", "sex,code") if option == "--sensitive" else ("--sensitive", "sex", option, "code")
+    named = ColumnOptions(
+        **{"sensitive": [sensitive[1]], **({} if len(sensitive) == 2 else {option[2:].replace("-", "_"): ["code"]})}
+    ).named()
+    for files in ([path], [*halves]):
+        found = TableFiles(data=[str(file) for file in files]).read(named)
+        assert found.frame.column("code").to_pylist() == ["1.1", "1.10", "1.10", "1.1", "2.5", "2.5"]
+        assert found.text == {"code": "several spellings"}
+        assert pa.types.is_floating(found.frame.schema.field("age").type)
+        same = TableFiles(data=[str(file) for file in files]).read(text=found.text)
+        assert same.frame.equals(found.frame)
+    outcome = run("pairs", path, "--label", "hired", *sensitive, "--max-continuous-shift", "1")
+    assert outcome.code == 0
+    assert "Column 'code' is read as text: it holds codes, numbers with several spellings" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("cells", "option", "is_text"),
+    [
+        (("1", "1.0", "2"), None, True),  # inferred to be categories
+        (("250.0", "250.00", "250.0"), None, True),
+        (("1.1", "1.10", "1.10"), None, False),  # inferred to be amounts
+        (("1.1", "1.10", "1.10"), "continuous", False),
+        (("1", "1.0", "2"), "label", False),
+        (("1", "1.0", "2"), "ignore", False),
+        (("1.1", "2.5", "1.1"), "discrete", False),  # one spelling each
+        (("1.0", "2.0", ""), None, False),
+        ((" 1.1", "1.1 ", "2"), "discrete", False),
+    ],
+)
+def test_numbers_with_one_spelling_each_stay_numbers(
+    tmp_path: Path, cells: tuple[str, ...], option: str | None, is_text: bool
+) -> None:
+    (tmp_path / "a.csv").write_text(column(*cells, *cells))
+    asked = {} if option is None else {option: "code" if option == "label" else ["code"]}
+    found = TableFiles(data=[str(tmp_path / "a.csv")]).read(ColumnOptions(**asked).named())
+    assert pa.types.is_string(found.frame.schema.field("code").type) == is_text
 
 
 def test_files_with_types_have_no_codes(run: Run, people: pa.Table, tmp_path: Path) -> None:

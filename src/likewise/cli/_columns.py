@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from likewise._checks import suggest
 from likewise._format import line_up
@@ -119,10 +119,15 @@ class ColumnOptions:
         _refuse_missing(frame, roles)
         return roles
 
-    def numbers(self, *scores: str) -> set[str]:
-        """The columns that are named as numbers, as far as is known before the file is read."""
-        named = [*(self.continuous or []), *scores, *(text.partition("=")[0] for text in self.bins or [])]
-        return {name.strip() for text in named for name in (text, *text.split(","))}
+    def named(self, *numbers: str) -> NamedColumns:
+        """The columns that are named, with more ``numbers``, as far as is known before the file is read."""
+        binned, ordered = ([text.partition("=")[0] for text in given or []] for given in (self.bins, self.ordinal))
+        single = [name for name in (self.label, self.row_id) if name is not None]
+        return NamedColumns(
+            _read_names(*(self.continuous or []), *numbers, *binned),
+            _read_names(*(self.sensitive or []), *(self.discrete or []), *(self.must_match or [])),
+            _read_names(*(self.ignore or []), *single, *ordered),
+        )
 
     def rule(self, frame: pa.Table, file: str) -> Comparability:
         """Return the rule."""
@@ -155,6 +160,18 @@ def describe_roles(roles: Roles, scores: Collection[str] = (), weights: Collecti
         for name in roles.names(role)
     ]
     return line_up(rows).splitlines()
+
+
+class NamedColumns(NamedTuple):
+    """Columns that options name as numbers, as categories, and as something else."""
+
+    numbers: frozenset[str] = frozenset()
+    categories: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+
+def _read_names(*given: str) -> frozenset[str]:
+    return frozenset(name.strip() for text in given for name in (text, *text.split(",")))
 
 
 @dataclass(frozen=True, slots=True)

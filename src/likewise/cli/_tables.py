@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from likewise._files import address_of, hash_file, local_path, refuse_pipe
 from likewise._format import count_of
-from likewise.cli._columns import AS_TEXT, ColumnNames
+from likewise.cli._columns import AS_TEXT, ColumnNames, NamedColumns
 from likewise.cli._csv import NULL_VALUES, parse_blocks, parse_csv, read_csv
 from likewise.cli._options import FILE, argument, option
 from likewise.exceptions import TableFileError
+from likewise.schema import Roles
 from likewise.schema._internal import is_pandas_index
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ PARQUET_ENDINGS: Final = (".parquet", ".pq")
 GIVEN: Final = "given"  # why a column is text: --text names it
 PADDED: Final = "leading zeros"
 LONG: Final = "more digits than a number holds"
+SPELLED: Final = "several spellings"
 PADDING: Final = r"^\s*[+-]?0\d"
+UNNAMED: Final = NamedColumns()
 WHOLE: Final = r"^\s*[+-]?\d+([eE]\d+)?\s*$"  # an exponent without a sign is part of a code, such as 12E4
 
 DATA_FILES: Final = partial(
@@ -50,7 +53,8 @@ class TextFormat:
     text: list[str] | None = option(
         *(None, FILE, "COLUMNS"),
         "Columns of a CSV file to read as text. Codes are found without it: whole numbers with leading zeros, or with "
-        "more digits than 64 bits hold. A column that --continuous, --bins or --scores names is read as numbers.",
+        "more digits than 64 bits hold, and categories that are written 1.1 and 1.10. A column that --continuous, "
+        "--bins or --scores names is read as numbers.",
     )
 
     missing_values: list[str] | None = option(
@@ -64,6 +68,31 @@ class TextFormat:
         """The words that mean a missing value."""
         given = [word for text in self.missing_values or () for word in (text.split(",") if text != "," else [text])]
         return (*NULL_VALUES, *dict.fromkeys(word.strip() or word for word in given if word))
+
+    def read_files(self, files: list[Path], named: NamedColumns, text: Mapping[str, str] | None = None) -> TableRead:
+        """Read files as one table; a column that is a code in one is text in all, and with ``text`` exactly these."""
+        _refuse_repeated(files)
+        tables: list[pa.Table] = []
+        notes: list[str] = []
+        texts: list[dict[str, str]] = []
+        for file in files:
+            table, dropped, codes = self.read_file(file, named.numbers, text)
+            if tables:
+                _refuse_other_columns(tables[0], files[0], table, file)
+                table = table.select(tables[0].column_names)
+            tables.append(table)
+            texts.append(codes)
+            notes += [note for note in dropped if note not in notes]
+        found = {name: why for codes in reversed(texts) for name, why in codes.items()}
+        for place, (file, codes) in enumerate(zip(files, texts, strict=True)):
+            if is_csv(file):
+                tables[place] = self.with_texts(file, tables[place], [name for name in found if name not in codes])
+        frame = _join(tables, files)
+        spelled = self._find_spellings(files, frame, named) if text is None else {}
+        if spelled:
+            frame = _join([self.with_texts(*one, spelled) for one in zip(files, tables, strict=True)], files)
+        found |= spelled
+        return TableRead(frame, [*notes, *_note_codes(found)], found)
 
     def read_file(self, path: Path, numbers: Collection[str] = (), text: Mapping[str, str] | None = None) -> TableRead:
         """Read a table of people; ``numbers`` are not read as text, and with ``text`` exactly its columns are."""
@@ -116,6 +145,27 @@ class TextFormat:
         long = [name for name in candidates if kinds[name] == pa.float64()]
         return {name: LONG for name in long if table.column(name).null_count < len(table)} | found
 
+    def _find_spellings(self, files: list[Path], table: pa.Table, named: NamedColumns) -> dict[str, str]:
+        """Find columns of categories in which numbers are written in several ways, such as 1.1 and 1.10."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        numbers = [one.name for one in table.schema if one.type == pa.float64() and one.name not in named.numbers]
+        unnamed = [name for name in numbers if name not in named.categories | named.others]
+        whole = [name for name in unnamed if pc.all(pc.equal(table.column(name), pc.floor(table.column(name)))).as_py()]
+        measures = Roles.infer(table.select(whole)).continuous if whole else ()
+        spellings: dict[str, set[str]] = {
+            name: set()
+            for name in numbers
+            if name in named.categories - named.others or (name in whole and name not in measures)
+        }
+        for file in files if spellings and all(map(is_csv, files)) else ():
+            for batch in parse_blocks(file, self.encoding, self._separator(file), list(spellings), self.null_values):
+                for name, texts in spellings.items():
+                    texts |= set(pc.unique(pc.utf8_trim_whitespace(batch.column(name).drop_null())).to_pylist())
+        n_numbers = {name: pc.count_distinct(table.column(name)).as_py() for name in spellings}
+        return {name: SPELLED for name, texts in spellings.items() if len(texts) > n_numbers[name]}
+
     def _separator(self, path: Path) -> str:
         usual = "\t" if ".tsv" in path.name.lower()[-7:] else ","
         return usual if self.delimiter is None else self.delimiter
@@ -161,10 +211,9 @@ class TableFile(TextFormat):
 
     data: Path = argument("DATA", "A .csv, .tsv, .csv.gz or .parquet file, one person per row.")
 
-    def read(self, numbers: Collection[str] = ()) -> TableRead:
-        """Read the table; ``numbers`` are not taken for codes."""
-        found = self.read_file(self.data, numbers)
-        return found._replace(notes=[*found.notes, *_note_codes(found.text)])
+    def read(self, named: NamedColumns) -> TableRead:
+        """Read the table, given what options name."""
+        return self.read_files([self.data], named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,34 +231,9 @@ class TableFiles(TextFormat):
         """List the files in the order of their rows: as given, those of a folder by name."""
         return [file for named in self.data for file in _list_files(named)]
 
-    def read(self, numbers: Collection[str] = (), text: Mapping[str, str] | None = None) -> TableRead:
-        """Read the table; a column that is a code in one file is text in all."""
-        import pyarrow as pa
-
-        files = self.files()
-        _refuse_repeated(files)
-        tables: list[pa.Table] = []
-        notes: list[str] = []
-        texts: list[dict[str, str]] = []
-        for file in files:
-            table, dropped, codes = self.read_file(file, numbers, text)
-            if tables:
-                _refuse_other_columns(tables[0], files[0], table, file)
-                table = table.select(tables[0].column_names)
-            tables.append(table)
-            texts.append(codes)
-            notes += [note for note in dropped if note not in notes]
-        found = {name: why for codes in reversed(texts) for name, why in codes.items()}
-        for place, (file, codes) in enumerate(zip(files, texts, strict=True)):
-            if is_csv(file):
-                tables[place] = self.with_texts(file, tables[place], [name for name in found if name not in codes])
-        notes += _note_codes(found)
-        if len(tables) == 1:
-            return TableRead(tables[0], notes, found)
-        try:
-            return TableRead(pa.concat_tables(tables, promote_options="permissive"), notes, found)
-        except pa.ArrowException:
-            raise _different_types(tables, files) from None
+    def read(self, named: NamedColumns = UNNAMED, text: Mapping[str, str] | None = None) -> TableRead:
+        """Read the table, given what options name."""
+        return self.read_files(self.files(), named, text)
 
 
 def _refuse_repeated(files: list[Path]) -> None:
@@ -226,6 +250,17 @@ def _refuse_repeated(files: list[Path]) -> None:
             )
 
 
+def _join(tables: list[pa.Table], files: list[Path]) -> pa.Table:
+    import pyarrow as pa
+
+    if len(tables) == 1:
+        return tables[0]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        raise _different_types(tables, files) from None
+
+
 def is_csv(path: Path) -> bool:
     """Whether a file is text, by its name."""
     return path.name.lower().endswith(CSV_ENDINGS)
@@ -233,8 +268,8 @@ def is_csv(path: Path) -> bool:
 
 def _note_codes(text: Mapping[str, str]) -> list[str]:
     return [
-        f"Column '{name}' is read as text: it holds codes, whole numbers with {why}. To compare it as numbers, name it "
-        "with --continuous."
+        f"Column '{name}' is read as text: it holds codes, {'' if why == SPELLED else 'whole '}numbers with {why}. "
+        "To compare it as numbers, name it with --continuous."
         for name, why in text.items()
         if why != GIVEN
     ]

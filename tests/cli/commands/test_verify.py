@@ -147,9 +147,9 @@ def test_what_is_not_recomputed_is_said(run: Run, record: Path, scored_csv: Path
         "disposition": "explained",
         "reason": "b",
     }
-    change(record, lambda r: r.update(reviews=[review]))
     for disposition in ("explained", "unresolved"):
-        change(record, lambda r, word=disposition: r["reviews"][0].update(disposition=word))
+        review["disposition"] = disposition
+        change(record, lambda r: r.update(reviews=[review]))
         outcome = run("verify", record, scored_csv)
         assert outcome.code == 0, outcome.stdout + outcome.stderr
         assert "what 1 review found (reviewers, dates, dispositions, reasons)." in outcome.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +20,7 @@ from likewise._format import count_of
 from likewise._json import plain
 from likewise._version import __version__
 from likewise.cli import _options as shared
+from likewise.cli._columns import NamedColumns
 from likewise.cli._console import is_watched, open_messages, print_json, print_result, progress_bar, say, working
 from likewise.cli._generators import (
     GeneratorColumns,
@@ -121,7 +122,7 @@ def antidote(columns: GeneratorColumns, source: TableFile, options: AntidoteOpti
 def _into_table(console: Console, columns: GeneratorColumns, source: TableFile, options: AntidoteOptions) -> None:
     """Generate antidotes of a table that fits in memory."""
     with working(console, "Reading"):
-        frame, notes, _ = source.read({*columns.numbers(*options.scores or []), *options.loaded_numbers()})
+        frame, notes, _ = source.read(columns.named(*options.scores or [], *options.loaded_numbers()))
     scores, columns, dropped = drop_scores(columns, options.scores, frame.column_names, str(source.data))
     frame = frame.drop_columns(list(scores))
     say(console, *notes, *dropped)
@@ -167,7 +168,7 @@ def _into_folder(console: Console, columns: GeneratorColumns, source: TableFile,
     if options.load is None and options.train_rows is None:
         options = replace(options, train_rows=TRAIN_ROWS)
     with working(console, "Reading"):
-        rows, notes = _open_rows(source, {*columns.numbers(*options.scores or []), *options.loaded_numbers()})
+        rows, notes = _open_rows(source, columns.named(*options.scores or [], *options.loaded_numbers()))
         if options.scores:
             names: list[str] = next((table.column_names for table in rows.tables(1)), [])
             scores, columns, dropped = drop_scores(columns, options.scores, names, file)
@@ -215,7 +216,7 @@ def _print(
         say(console, f"The {written}.")
 
 
-def _open_rows(source: TableFile, numbers: Collection[str]) -> tuple[TableStream, list[str]]:
+def _open_rows(source: TableFile, named: NamedColumns) -> tuple[TableStream, list[str]]:
     """Open Parquet files to be read in blocks; any other file is read whole."""
     from likewise.generation._internal import TableStream, open_tables
 
@@ -223,7 +224,7 @@ def _open_rows(source: TableFile, numbers: Collection[str]) -> tuple[TableStream
     if source.data.is_dir() or (name.endswith(PARQUET_ENDINGS) and (exists or "*" in name)):
         source.refuse_text(source.data)
         return open_tables(source.data), []
-    frame, notes, text = source.read(numbers)
+    frame, notes, text = source.read(named)
     read = [source.encoding, source.delimiter, source.decimal, *([sorted(text)] if text else [])]
     about = {**open_tables(source.data).describe()[0], "read": read}
     return TableStream(given=[frame], name=about), notes

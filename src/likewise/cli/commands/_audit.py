@@ -173,7 +173,7 @@ def _run(console: Console, request: Request, explained: Explanations) -> AuditRu
     source, asked = request.source, request.asked
     as_planned = None if request.sealed is None or "text" in request.given else request.sealed.command.text or {}
     with working(console, "Reading"):
-        frame, notes, text = source.read(request.columns.numbers(*asked.numbers()), as_planned)
+        frame, notes, text = source.read(request.columns.named(*asked.numbers()), as_planned)
         model = asked.load_model()
     plan = request.plan(console, notes, frame, source.name, text=text)
     with following(console) as progress:

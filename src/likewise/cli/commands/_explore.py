@@ -75,7 +75,7 @@ def _serve(
     page: PageOptions,
 ) -> None:
     with working(console, "Reading"):
-        frame, notes, text = source.read(columns.numbers(*asked.numbers()))
+        frame, notes, text = source.read(columns.named(*asked.numbers()))
         model = asked.load_model()
     plan = make_plan(console, notes, columns, asked, frame, str(source.data), text=text)
     with working(console, "Finding comparable pairs"):

@@ -71,9 +71,8 @@ nearly the same features, but differ in a sensitive attribute. A model that scor
 
 Options that take COLUMNS accept several, separated by commas or by repeating the option; a name that contains a comma \
 is given on its own. In a CSV file an empty cell, NA, N/A, NaN, nan, null and NULL are missing values; any other text, \
-such as ?, is a category. Whole numbers with leading zeros, or with more digits than 64 bits hold, are codes: they are \
-read as text (see --text). Results go to stdout, all other messages to stderr. The exit code is 0 on success, also \
-without any pairs, and 2 on invalid arguments or an unreadable file.
+such as ?, is a category. Codes are read as text (see --text). Results go to stdout, all other messages to stderr. \
+The exit code is 0 on success, also without any pairs, and 2 on invalid arguments or an unreadable file.
 """
 
 
@@ -131,7 +130,7 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     if options.out is not None:
         check_table_target(options.out, source.data)
     with working(console, "Reading"):
-        frame, notes, _ = source.read(columns.numbers(*options.scores or []))
+        frame, notes, _ = source.read(columns.named(*options.scores or []))
     names = ColumnNames(tuple(frame.column_names), file)
     scores = names.find_all("--scores", options.scores)
     roles = columns.without(scores, names).roles(frame, file)

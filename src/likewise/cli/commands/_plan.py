@@ -62,7 +62,7 @@ def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, option
     policy = None if options.policy is None else read_policy(options.policy)
     console = open_messages(options.quiet)
     with working(console, "Reading"):
-        frame, notes, text = source.read(columns.numbers(*asked.numbers()))
+        frame, notes, text = source.read(columns.named(*asked.numbers()))
     scores = _name_scores(asked.scores or [], frame.column_names)
     present = [name for name in scores if name in frame.column_names]
     notes += [f"Column '{name}' is not in the table yet; the audit needs it." for name in scores if name not in present]
