@@ -311,11 +311,12 @@ def few_pairs(audit_at: Callable[..., Audit]) -> str:
     return f"#least={audit_at(1, 0.025).worst[2].gap - 1e-6:.6f}"
 
 
-@pytest.mark.parametrize("width", [320, *WIDTHS.values()][: sized(1, None)])
+@pytest.mark.parametrize("width", [320, 1400, *WIDTHS.values()][: sized(2, None)])
 def test_the_page_never_scrolls_sideways(open_page: Open, served: Served, width: int) -> None:
     page = start(open_page, served, width=width)
     page.locator("#split").click()
     expect(page.locator("#split-parts .sum")).to_be_visible()
+    assert page.locator("table.slices").evaluate("one => one.scrollWidth <= one.parentElement.clientWidth")
     assert not scrolls_sideways(page)
     page.locator("#pairs tr").first.get_by_role("button").click()
     dialog = page.get_by_role("dialog")

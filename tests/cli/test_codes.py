@@ -83,10 +83,9 @@ def test_categories_keep_the_spelling_of_numbers(run: Run, tmp_path: Path, optio
     lines = CATEGORIES.splitlines(keepends=True)
     for half, rows in zip(halves, (lines[1:2], lines[2:]), strict=True):
         half.write_text("".join([lines[0], *rows]))
-    sensitive = ("--sensitive", "sex,code") if option == "--sensitive" else ("--sensitive", "sex", option, "code")
-    named = ColumnOptions(
-        **{"sensitive": [sensitive[1]], **({} if len(sensitive) == 2 else {option[2:].replace("-", "_"): ["code"]})}
-    ).named()
+    asked: dict[str, Any] = {"sensitive": ["sex"]}
+    asked[option[2:].replace("-", "_")] = ["sex", "code"] if option == "--sensitive" else ["code"]
+    named = ColumnOptions(**asked).named()
     for files in ([path], [*halves]):
         found = TableFiles(data=[str(file) for file in files]).read(named)
         assert found.frame.column("code").to_pylist() == ["1.1", "1.10", "1.10", "1.1", "2.5", "2.5"]
@@ -94,7 +93,7 @@ def test_categories_keep_the_spelling_of_numbers(run: Run, tmp_path: Path, optio
         assert pa.types.is_floating(found.frame.schema.field("age").type)
         same = TableFiles(data=[str(file) for file in files]).read(text=found.text)
         assert same.frame.equals(found.frame)
-    outcome = run("pairs", path, "--label", "hired", *sensitive, "--max-continuous-shift", "1")
+    outcome = run("pairs", path, *ASKED, option, "code", "--max-continuous-shift", "1")
     assert outcome.code == 0
     assert "Column 'code' is read as text: it holds codes, numbers with several spellings" in outcome.stderr
 
@@ -117,7 +116,7 @@ def test_numbers_with_one_spelling_each_stay_numbers(
     tmp_path: Path, cells: tuple[str, ...], option: str | None, is_text: bool
 ) -> None:
     (tmp_path / "a.csv").write_text(column(*cells, *cells))
-    asked = {} if option is None else {option: "code" if option == "label" else ["code"]}
+    asked: dict[str, Any] = {} if option is None else {option: "code" if option == "label" else ["code"]}
     found = TableFiles(data=[str(tmp_path / "a.csv")]).read(ColumnOptions(**asked).named())
     assert pa.types.is_string(found.frame.schema.field("code").type) == is_text
 

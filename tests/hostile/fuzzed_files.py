@@ -22,6 +22,7 @@ from likewise import Comparability, Policy, Schema, audit, load_dataset
 from likewise.auditing import compare_series, merge_reviews, write_review_sheet
 from likewise.cli import main
 from likewise.cli._outputs import load_json, now, read_plan, read_record
+from likewise.cli._columns import NamedColumns
 from likewise.cli._tables import TableFiles, as_numbers
 from likewise.exceptions import LikewiseError
 from likewise.record import AuditRecord
@@ -82,7 +83,7 @@ def fuzz_tables(folder: Path) -> Reader:
 
     def read(case: Case) -> None:
         data = [str(path) for path in case.write(folder)]
-        found = TableFiles(data=data, **case.how["options"]).read(tuple(case.how["columns"]))
+        found = TableFiles(data=data, **case.how["options"]).read(NamedColumns(frozenset(case.how["columns"])))
         as_numbers(found.frame, found.text)
         assert len(found.frame), "a table without people"
 

@@ -26,6 +26,7 @@ NoteKind = Literal[
     "sampled",
     "no_baseline",
     "one_person",  # one person is in many of the pairs
+    "that_person",  # who
     "approval_rate",
     "roles_inferred",
     "derived_column",  # a compared column that follows from scores, decision or label

@@ -60,7 +60,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) 
     '# How differently similar people are scored'
     """
     record = AuditRecord.of(record)
-    notes = summary.list_notes(record)
+    notes = summary.list_notes(record, rows=False)
     performance = _table(measures.performance_table(record))
     people = f"{evidence.ABOUT_PEOPLE} {evidence.summarize_people(record)}"
     rates, coverage = (

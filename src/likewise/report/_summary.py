@@ -211,9 +211,9 @@ def _join_sample(n: int, sample: str) -> str:
     return f"{n:,}, {sample}" if sample else f"{n:,}"
 
 
-def list_notes(record: AuditRecord) -> list[str]:
-    """Return the notes, which may quote the data, ready to be shown."""
-    return [tidy_text(note.text) for note in record.notes]
+def list_notes(record: AuditRecord, *, rows: bool = True) -> list[str]:
+    """Return the notes, which may quote the data, ready to be shown; without ``rows``, who a note is about is not."""
+    return [tidy_text(note.text) for note in record.notes if rows or note.kind != "that_person"]
 
 
 def data_facts(record: AuditRecord) -> tuple[Fact, ...]:

@@ -235,7 +235,9 @@ def test_one_person_in_most_pairs_is_named() -> None:
     people = pd.DataFrame({"name": [f"p{i}" for i in range(40)], "sex": ["f"] + ["m"] * 39, "y": [1] * 40})
     roles = Roles(sensitive="sex", row_id="name", label="y")
     found = audit(np.linspace(0, 1, 40), people, roles=roles, n_resamples=50)
-    assert any(note.text.startswith("name p0 is in 100% of the pairs") for note in found.notes)
+    notes = {note.kind: note.text for note in found.notes}
+    assert notes["one_person"] == "One person is in 100% of the pairs, which decides much of what follows."
+    assert notes["that_person"] == "The person in 100% of the pairs: name p0."
     assert found["gap_mean"].low is found["gap_mean"].high is None  # 39 pairs, but one person
 
 

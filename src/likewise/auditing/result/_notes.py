@@ -62,7 +62,7 @@ def write_notes(
         _note_measured(gathered, "comparable pairs"),
         None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
         _note_missing_baseline(question, within, settings),
-        _note_one_person(question, gathered),
+        *_note_one_person(question, gathered),
         _note_approval(question, settings),
     ]
     return tuple(note for note in notes if note is not None)
@@ -345,18 +345,17 @@ def _note_missing_baseline(question: Question, within: Gathered | None, settings
     return None
 
 
-def _note_one_person(question: Question, gathered: Gathered) -> Note | None:
-    """Warn when one person's score decides the numbers."""
+def _note_one_person(question: Question, gathered: Gathered) -> Iterator[Note]:
+    """Warn when one person's score decides the numbers; who that is, apart, as not everybody is shown it."""
     shares = gathered.share_by_person(question.scores.weights)
     person = int(shares.argmax())
     share = float(shares[person])
     if share <= MUCH_OF_ONE or gathered.n_measured < FEW_PAIRS:
-        return None
+        return
+    yield Note("one_person", f"One person is in {100 * share:.0f}% of the pairs, which decides much of what follows.")
     name = question.table.row_ids[person] if question.shown is None else choose_ids(question, np.array([person]))[0]
     row = f"Row {name}" if question.schema.roles.row_id is None else f"{question.schema.roles.row_id} {name}"
-    return Note(
-        "one_person", f"{row} is in {100 * share:.0f}% of the pairs: much of what follows is about this one person."
-    )
+    yield Note("that_person", f"The person in {100 * share:.0f}% of the pairs: {row}.")
 
 
 def _note_approval(question: Question, settings: AuditSettings) -> Note | None:

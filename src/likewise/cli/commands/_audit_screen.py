@@ -70,7 +70,7 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None, *, rows
         _headline(record),
         *([Text(one_line(" ".join(record.conclusions)))] if record.conclusions else []),
         *_plan(record),
-        *_notes(record),
+        *_notes(record, rows),
         *_gaps(record),
         _people(record),
         *_groups(record),
@@ -363,9 +363,10 @@ def _score(score: float | tuple[float, ...]) -> str:
     return " ".join(f"{one:.3g}" for one in score) if isinstance(score, tuple) else f"{score:.4g}"
 
 
-def _notes(record: AuditRecord) -> Iterator[RenderableType]:
+def _notes(record: AuditRecord, rows: bool) -> Iterator[RenderableType]:
     """Show the notes before the numbers."""
-    if record.notes:
-        styles = ["" if note.kind != "collapsed" else STYLES["inconclusive"] for note in record.notes]
-        lines = [Text(f"- {one_line(note.text)}", style) for note, style in zip(record.notes, styles, strict=True)]
+    notes = [note for note in record.notes if rows or note.kind != "that_person"]
+    if notes:
+        styles = ["" if note.kind != "collapsed" else STYLES["inconclusive"] for note in notes]
+        lines = [Text(f"- {one_line(note.text)}", style) for note, style in zip(notes, styles, strict=True)]
         yield Text("\n").join(lines)

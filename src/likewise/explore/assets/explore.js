@@ -201,7 +201,7 @@
     fill("slices-head", make("th", { scope: "col" }, about.labels.length && about.label ? text(about.label) : "Pairs"), ...columns.map(([, title]) => make("th", { scope: "col", class: "number" }, title)));
     fill("slices", ...answer.slices.map((one, place) => make("tr", {},
       make("th", { scope: "row" }, place === 0 ? "All pairs" : text(labelName(place - 1))),
-      ...columns.map(([name]) => make("td", { class: "number" }, write(name, one[name]))))));
+      ...columns.map(([name, title]) => make("td", { class: "number", "data-title": title }, write(name, one[name]))))));
   }
   function drawChart() {
     const { edges } = about;
