@@ -21,8 +21,8 @@ from tests.records import make_record
 from likewise import Comparability, Policy, Schema, audit, load_dataset
 from likewise.auditing import compare_series, merge_reviews, write_review_sheet
 from likewise.cli import main
-from likewise.cli._outputs import load_json, now, read_plan, read_record
 from likewise.cli._columns import NamedColumns
+from likewise.cli._outputs import load_json, now, read_plan, read_record
 from likewise.cli._tables import TableFiles, as_numbers
 from likewise.exceptions import LikewiseError
 from likewise.record import AuditRecord
