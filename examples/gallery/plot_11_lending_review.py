@@ -20,7 +20,7 @@ data = load_dataset("planted")
 people = data.train.X
 decisions = np.where(data.scores(people, gap=0.3) >= 0.5, "approved", "denied")
 # %%
-# Tolerances are in the units of the file. The favoured person may have no higher income and ask for no smaller amount.
+# Tolerances are in the units of the file. The control may have no higher income and ask for no smaller amount.
 limits = {"age": "5", "income": "15 %", "amount": "4,000", "duration": "10", "savings": "5 % of middle range"}
 rule = Comparability(limits=limits, must_match=("purpose",), no_better=("income:higher", "amount:lower"))
 discrete = ["purpose", "region", "employment", "housing"]
@@ -30,8 +30,8 @@ print(found.record.rule_in_words)
 # %%
 # With a control group named, numbers are told from the target's side. A single transition can be limited; both
 # directions are shown, as a count of denied targets alone proves nothing.
-for name in ("target_gap_mean", "control_only_rate", "target_only_rate", "impact_ratio"):
-    print(f"{name:18} {found[name]}")
+for name in ("target_gap_mean", "control_only_rate", "target_only_rate", "mirror_control_only_rate", "impact_ratio"):
+    print(f"{name:24} {found[name]}")
 print(found.judge(Policy(transitions={"group: blue → green": {"min_signed_gap_mean": -0.05}})))
 shown = [one for one in found.directions if "blue" in one.origin]
 places, (figure, axes) = np.arange(len(shown)), plt.subplots(figsize=(7, 2.4), layout="constrained")

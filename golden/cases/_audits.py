@@ -187,7 +187,7 @@ def training_rows() -> Found:
 
 @case("audit.no_better")
 def no_better() -> Found:
-    found = ask(rule=Comparability(limits=LIMITS, no_better=("income:higher", "amount:lower")))
+    found = ask(rule=Comparability(limits=LIMITS, no_better=("income:higher", "amount:lower")), reference="blue")
     return pages(found) | arrays(found)
 
 
@@ -250,7 +250,7 @@ def streamed_weighted() -> Found:
 @case("audit.streamed_no_better")
 def streamed_no_better() -> Found:
     rule = settled(looser(), no_better=["capital-gain:higher"], score_band=0.3)
-    return shown(ask(public("adult"), logistic("adult"), rule=rule, max_pairs=1_000))
+    return shown(ask(public("adult"), logistic("adult"), rule=rule, max_pairs=1_000, reference="Married-civ-spouse"))
 
 
 @case("audit.streamed_multiclass")

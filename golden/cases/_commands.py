@@ -70,7 +70,7 @@ def audit_options() -> Found:
     return session(
         f"audit people.csv {COLUMNS} --json",
         f"audit people.parquet {COLUMNS} --quiet --weight weight --reference group=blue --approval-rate 0.4",
-        f"audit people.csv {COLUMNS} --rule better.toml --resamples 0",
+        f"audit people.csv {COLUMNS} --rule better.toml --reference blue --resamples 0",
         f"audit people.csv {COLUMNS} --max-pairs 50 --threshold 0.6",
         f"audit people.csv {COLUMNS} --max-pairs 50",
         f"audit people.csv {COLUMNS} --name-people 0.1",

@@ -54,14 +54,12 @@ def draw_labels(random: np.random.Generator, people: pd.DataFrame) -> np.ndarray
 def draw_rule(random: np.random.Generator) -> Comparability:
     """Draw a rule with limits of any kind."""
     own: dict[str, Any] = {"limits": {"income": str(random.choice(["0.5", "20 %"]))}} if random.random() < 0.5 else {}
-    one_sided = [["income:higher"], ["age:lower", "size:higher"], []][random.integers(3)]
     return Comparability(
         max_discrete_changes=int(random.integers(0, 3)),
         max_continuous_shift=float(random.choice([0.0, 0.05, 0.15])),
         max_ordinal_shift=int(random.integers(0, 3)),
         sensitive_differs=str(random.choice(["any", "all", "none"])),  # type: ignore[arg-type]
         must_match=("town",) if random.random() < 0.2 else (),
-        no_better=tuple(one_sided),
         **own,
     )
 

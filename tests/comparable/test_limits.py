@@ -247,8 +247,8 @@ def test_rules_say_their_limits_in_units() -> None:
     )
     assert rule.describe(SCHEMA, same_label=False) == (
         "Comparable people have different sex; income within 5,000; applied within 1 day; size within 2 ranks; other "
-        "continuous columns at most 0.1 of their range apart (dti 0.02); and the one with the better score has no "
-        "lower dti and no higher income."
+        "continuous columns at most 0.1 of their range apart (dti 0.02); and the control has no lower dti and no "
+        "higher income than the target."
     )
     whole = Comparability().describe(SCHEMA)
     assert "(income 1,750, dti 0.005, applied 10 days)" in whole
@@ -332,7 +332,7 @@ def test_a_middle_range_that_there_is_not_is_said() -> None:
 
 @given(st.data())
 @settings(max_examples=sized(20, 400))
-def test_the_favoured_person_is_no_better(data: st.DataObject) -> None:
+def test_the_control_is_no_better(data: st.DataObject) -> None:
     random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     frame = pa.table({"dti": random.integers(0, 4, 12) / 10, "size": random.integers(0, 3, 12)})
     roles = Roles(continuous="dti", ordinal={"size": [0, 1, 2]})

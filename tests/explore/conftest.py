@@ -19,6 +19,7 @@ ROLES = Roles(
     ordinal={"size": ("S", "M", "L")},
     label="hired",
 )
+CONTROLLED = "the control is no better"
 RULE = Comparability(max_discrete_changes=1, max_continuous_shift=0.1)
 RULES = {
     "one limit": RULE,
@@ -29,10 +30,15 @@ RULES = {
     "all sensitive columns differ": Comparability(max_continuous_shift=0.1, sensitive_differs="all"),
     "one limit in units": Comparability(max_continuous_shift={"pay": 0.2}, limits={"age": "3"}),
     "one relative to the value": Comparability(max_continuous_shift=0.1, limits={"pay": "20 %"}),
-    "nobody favoured is better": Comparability(max_continuous_shift=0.2, no_better=("pay:higher",)),
+    CONTROLLED: Comparability(max_continuous_shift=0.2, no_better=("pay:higher",)),
     "scores near the threshold": Comparability(max_continuous_shift={"age": 0.2, "pay": 0.3}, score_band=0.2),
     "none differs": Comparability(max_continuous_shift=0.1, sensitive_differs="none", max_ordinal_shift=0),
 }
+
+
+def controls(name: str) -> dict[str, Any]:
+    """The control, for a rule that asks for one."""
+    return {"reference": "blue"} if name == CONTROLLED else {}
 
 
 def make_people(n: int = 250, seed: int = 0) -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.explore.conftest import ROLES, RULE, RULES, make_people, score_people
+from tests.explore.conftest import ROLES, RULE, RULES, controls, make_people, score_people
 
 from likewise.auditing import Audit, audit
 from likewise.exceptions import NoComparablePairs, RuleError, ScoreError
@@ -24,14 +24,14 @@ PEOPLE = make_people()
 
 @cache
 def explorer_of(name: str) -> Explorer:
-    return Explorer(score_people, PEOPLE, roles=ROLES, rule=RULES[name])
+    return Explorer(score_people, PEOPLE, roles=ROLES, rule=RULES[name], **controls(name))
 
 
-def audit_at(explorer: Explorer, changes: int, shift: float, limit: float) -> Audit | None:
+def audit_at(explorer: Explorer, changes: int, shift: float, limit: float, **others: Any) -> Audit | None:
     rule = explorer.rule(changes, shift)
     how: dict[str, Any] = {"n_resamples": 0, "n_worst": 25, "gap_limit": limit}
     try:
-        return audit(score_people, PEOPLE, roles=ROLES, rule=rule, **how)
+        return audit(score_people, PEOPLE, roles=ROLES, rule=rule, **how, **others)
     except NoComparablePairs:
         return None
 
@@ -83,7 +83,7 @@ def test_every_rule_in_reach_has_the_numbers_of_an_audit(name: str, data: st.Dat
     shift = data.draw(st.integers(0, 200).map(lambda k: min(k * 0.005, end.shift)), "shift")
     limit = data.draw(st.sampled_from([0.1, 0.2, 0.0]), "limit")
     answer = explorer.look({"changes": changes, "shift": shift, "limit": limit})
-    found = audit_at(explorer, changes, shift, limit)
+    found = audit_at(explorer, changes, shift, limit, **controls(name))
     if found is None:
         assert answer["n_pairs"] == 0
         assert answer["pairs"] == []

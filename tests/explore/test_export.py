@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.explore.conftest import ROLES, RULE, RULES, make_people, score_people
+from tests.explore.conftest import ROLES, RULE, RULES, controls, make_people, score_people
 
 from likewise.auditing import Policy, audit
 from likewise.comparable import Comparability
@@ -77,7 +77,7 @@ def test_every_limit_it_suggests_is_one_of_a_policy(explorer: Explorer) -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_the_rule_is_read_back_as_it_is(name: str, tmp_path: Path) -> None:
-    explorer = Explorer(score_people, make_people(), roles=ROLES, rule=RULES[name])
+    explorer = Explorer(score_people, make_people(), roles=ROLES, rule=RULES[name], **controls(name))
     point = (explorer.reach.end.changes, 0.2)
     path = tmp_path / "rule.toml"
     path.write_text(explorer.to_toml({"changes": point[0], "shift": point[1]}), encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow.csv
 import pytest
-from tests.explore.conftest import ROLES, RULES, make_people, score_people
+from tests.explore.conftest import CONTROLLED, ROLES, RULES, controls, make_people, score_people
 
 from likewise.auditing import Audit, audit
 from likewise.exceptions import ParameterError
@@ -21,13 +21,13 @@ SHARES = ("lower_share", "higher_share", "flips_down_share", "flips_up_share", "
 
 
 @pytest.mark.long(2)
-@pytest.mark.parametrize("name", ["one limit", "limits by name", "nobody favoured is better", "none differs"])
+@pytest.mark.parametrize("name", ["one limit", "limits by name", CONTROLLED, "none differs"])
 def test_weighted_numbers_are_those_of_a_weighted_audit(name: str) -> None:
-    explorer = Explorer(score_people, PEOPLE, roles=ROLES, rule=RULES[name], sample_weight=WEIGHTS)
+    explorer = Explorer(score_people, PEOPLE, roles=ROLES, rule=RULES[name], **controls(name), sample_weight=WEIGHTS)
     end, has_baseline = explorer.reach.end, False
     for changes, shift in ((1, 0.05), (end.changes, end.shift)):
         answer = explorer.look({"changes": changes, "shift": shift})
-        how: dict[str, Any] = {"roles": ROLES, "rule": explorer.rule(changes, shift), "n_resamples": 0}
+        how: dict[str, Any] = {"roles": ROLES, "rule": explorer.rule(changes, shift), "n_resamples": 0} | controls(name)
         agrees(answer, audit(score_people, PEOPLE, sample_weight=WEIGHTS, n_worst=25, **how))
         has_baseline |= "within_gap_mean" in answer["slices"][0]
     assert has_baseline == (name != "none differs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from tests.spark.test_search import expected_pairs, in_order, to_frame
 
 import likewise.spark
 from likewise import CodedTable, Comparability, Roles, audit, mine_pairs
-from likewise.auditing._internal import PairMeter, ScoreTest
+from likewise.auditing._internal import PairMeter, PairTest, Standing
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.schema._internal import MISSING_VALUE, Unit
 from likewise.spark._pairs import CarriedValues, Merits
@@ -58,34 +57,33 @@ def random_rule(random: Any) -> Comparability:
 
 
 def asks_of_scores(random: Any) -> dict[str, Any]:
-    """What a rule may ask of scores besides: the favoured person is no better, both are near the threshold."""
+    """What a rule may ask besides: the control is no better, and near the threshold."""
     chosen = random.permutation(NEAR)[: random.integers(0, 4)].tolist()
     one_sided = [f"{name}:{random.choice(['higher', 'lower'])}" for name in chosen]
     return {"no_better": one_sided, "score_band": None if random.random() < 0.4 else float(random.choice([0.1, 0.3]))}
 
 
 def left_by_definition(
-    pairs: list[list[int]], table: CodedTable, rule: Comparability, scores: Any, threshold: float, sign: int
+    pairs: list[list[int]], table: CodedTable, rule: Comparability, standing: Standing, *, is_mirrored: bool
 ) -> list[list[int]]:
-    """Ask the definition, pair by pair, from the side of whoever is favoured; of two equal scores nobody is."""
+    """Ask the definition, pair by pair; with one sensitive column that has a control value, of two one may be it."""
     kept = []
     for left, right in pairs:
-        band = np.inf if rule.score_band is None else rule.score_band + SHIFT_TOLERANCE
-        if max(abs(scores[left] - threshold), abs(scores[right] - threshold)) > band:
+        controls = [one for one in (left, right) if standing.controls[one]]
+        controls = controls if len(controls) == 1 else []
+        if not any(standing.is_near[one] for one in controls or (left, right)):
             continue
-        ahead = sign * (scores[left] - scores[right])
-        favoured, other = (left, right) if ahead > 0 else (right, left)
-        if ahead == 0 or rule.holds_for(table[[favoured]], table[[other]])[0]:
+        if rule.no_better and controls:
+            both = (controls[0], left + right - controls[0])
+            control, target = both[::-1] if is_mirrored else both
+            controls = controls if rule.holds_for(table[[control]], table[[target]])[0] else []
+        if controls or not rule.no_better:
             kept.append([left, right])
     return kept
 
 
-def scores_of(pairs: pa.Table, scores: Any, side: str) -> Any:
-    return scores[pairs.column(f"{side}_row").to_numpy()]
-
-
 @pytest.mark.parametrize("number", range(sized(1, 6)))
-def test_pairs_of_limits_in_units_are_left_out_by_their_scores_as_the_definition_says(spark: Any, number: int) -> None:
+def test_pairs_of_limits_in_units_are_left_out_as_the_definition_says(spark: Any, number: int) -> None:
     random = np.random.default_rng(number)
     table, rule = random_tables(random), random_rule(random)
     expected = expected_pairs(table, rule)
@@ -97,9 +95,11 @@ def test_pairs_of_limits_in_units_are_left_out_by_their_scores_as_the_definition
     n_left = set()
     for _ in range(N_RULES):
         asked = Comparability.from_dict(rule.to_dict() | asks_of_scores(random))
-        threshold, sign = float(random.choice([0.3, 0.5])), int(random.choice([-1, 1]))
+        threshold, is_mirrored = float(random.choice([0.3, 0.5])), bool(random.random() < 0.5)
+        band = np.inf if asked.score_band is None else asked.score_band + SHIFT_TOLERANCE
+        standing = Standing(np.abs(scores - threshold) <= band, table.sensitive[:, 0].astype(np.int64))
         merits = Merits.of(asked, table)
-        carried = CarriedValues(1, False, PairMeter(), test=ScoreTest(asked, threshold, sign), merits=merits)
+        carried = CarriedValues(1, False, PairMeter(), merits=merits, test=PairTest(asked, is_mirrored))
         places = [NEAR.index(name) for _, name in merits.columns]
         own = pa.table(
             {f"{side}_row": found.column(f"{side}_row") for side in ("left", "right")}
@@ -109,8 +109,9 @@ def test_pairs_of_limits_in_units_are_left_out_by_their_scores_as_the_definition
                 for name, place in zip(merits.names, places, strict=True)
             }
         )
-        left = in_order(carried.leave_out(own, partial(scores_of, own, scores)))
-        assert left == left_by_definition(expected, table, asked, scores, threshold, sign), asked
+        sides = (standing.take(own.column(f"{side}_row").to_numpy()) for side in ("left", "right"))
+        left = in_order(carried.leave_out(own, *sides))
+        assert left == left_by_definition(expected, table, asked, standing, is_mirrored=is_mirrored), asked
         n_left.add(len(left))
     assert len(n_left) > 5
 
@@ -135,6 +136,7 @@ def test_an_audit_by_such_a_rule_has_the_numbers_of_one_in_memory(spark: Any, nu
     roles = Roles(sensitive="sex", discrete="job", continuous=["income", "dti"])
     frame = spark.createDataFrame(whole).repartition(3).persist()
     how: dict[str, Any] = {"roles": roles, "rule": rule, "n_resamples": 40, "max_pairs": 200, "threshold": 0.5}
+    how |= {"reference": "m"}
     inside = likewise.spark.audit("p", frame, baseline=False, **how)
     outside = audit("p", frame.toArrow(), baseline=False, **how)
     frame.unpersist()

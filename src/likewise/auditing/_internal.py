@@ -1,18 +1,17 @@
 """What other folders use of this one beyond its documented names."""
 
-from likewise.auditing._run import refuse_without_scores, run_audit
+from likewise.auditing._run import refuse_unanswerable, run_audit
 from likewise.auditing._settings import PAGE_SETTINGS, AuditSettings, TaskName
 from likewise.auditing.evidence._cases import choose_ids, compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
 from likewise.auditing.evidence._distributions import rows_to_show
-from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._excess import ComparedPeople, Excess, Partners
 from likewise.auditing.inference._intervals import PairGraph, contribute_alone, interval_of_mean
 from likewise.auditing.inference._pair_measures import ExactFacts, measure_parts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
-from likewise.auditing.pairs._gather import Gathered, ScoreTest, Side, find_among, leave_out_by_scores
+from likewise.auditing.pairs._gather import Gathered, PairTest, Side, Standing, find_among, leave_out_pairs
 from likewise.auditing.pairs._kernels import match_apart
 from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
@@ -35,6 +34,7 @@ from likewise.auditing.question._question import (
     number_combinations,
     refuse_compared,
 )
+from likewise.auditing.question._reference import Reference
 from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores, read_decisions
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
 from likewise.auditing.question._weights import Weights, check_weights, find_weights, mean_of, refuse_weight_role

@@ -17,12 +17,11 @@ from likewise.auditing._settings import AuditSettings, TaskName, TooMany
 from likewise.auditing.pairs._gather import (
     Gathered,
     Progress,
-    ScoreTest,
     can_tally,
     draw_pairs,
     find_among,
     gather_pairs,
-    leave_out_by_scores,
+    leave_out_pairs,
     leave_out_people,
     tally_pairs,
 )
@@ -113,8 +112,8 @@ def audit(
         The control value of a sensitive column, or several: ``"white"``, or ``{"race": "white", "sex": ["m"]}``. Of two
         people, the one with fewer of these values is the target: directions are then stated from the target's side,
         the adverse impact ratio is that of the target's rate to the control's, and ``target_gap_mean``,
-        ``control_only_rate`` and ``target_only_rate`` are measured. By default directions are stated from the side
-        that is worse off, and rates are compared with the highest.
+        ``control_only_rate`` and ``target_only_rate`` are measured; a rule with ``no_better`` needs it. By default
+        directions are stated from the side that is worse off, and rates are compared with the highest.
     sample_weight : array or str, optional
         How much each person counts, such as a survey or exposure weight: one number of 0 or more per row of ``X``, or
         the name of a column of ``X``. A pair counts as the product of the weights of its two people, and every
@@ -249,7 +248,7 @@ def run_audit(
     question = make_question(
         scores, X, y, roles=roles, rule=rule, settings=settings, sample_weight=sample_weight, seen=seen
     )
-    refuse_without_scores(rule, question)
+    refuse_unanswerable(rule, question)
     settings.check_limit(question.scores.task)
     shared, for_search = settings.share_memory(memory_limit, len(question.table))
     search = _Search(question, shared, for_search)
@@ -287,22 +286,31 @@ def _measure(search: _Search, rule: Comparability, pairs: str | Path | None, pro
     within = None
     if settings.baseline and rule.sensitive_differs != "none":
         within = search.gather_equal(rule, start)
-    return conclude_audit(question, gathered, within, settings, progress, checksums)
+    mirrored = None
+    if rule.no_better:
+        mirrored = search.gather(rule, start("Finding the mirror image"), pairs, is_mirrored=True)
+    return conclude_audit(question, gathered, within, settings, progress, checksums, mirrored=mirrored)
 
 
 def _explain_none(rule: Comparability, question: Question) -> str:
-    n_either = count_pairs(question.counted, rule).total if rule.asks_scores else 0
+    n_either = count_pairs(question.counted, rule).total if rule.asks_more else 0
     if n_either:
-        return f"Without {' and '.join(map(parameter, rule.asks_scores))} there would be {count_of(n_either, 'pair')}."
+        return f"Without {' and '.join(map(parameter, rule.asks_more))} there would be {count_of(n_either, 'pair')}."
     return explain_no_pairs(rule, question.counted, question.schema.roles.label)
 
 
-def refuse_without_scores(rule: Comparability, question: Question) -> None:
-    """Refuse a rule about scores where there is no one score or no threshold."""
+def refuse_unanswerable(rule: Comparability, question: Question) -> None:
+    """Refuse a rule about target and control, or about scores, where it is not said who or there is no threshold."""
     if rule.no_better and question.scores.values.ndim > 1:
         raise RuleError(
-            f"{parameter('no_better')} is about the person with the higher score, but there is a score for each of "
-            f"{question.scores.values.shape[1]} labels. Leave it out."
+            f"{parameter('no_better')} is about who of target and control is better off, but there is a score for each "
+            f"of {question.scores.values.shape[1]} labels. Leave it out."
+        )
+    if rule.no_better and len(question.reference.values) != 1:
+        named = " and ".join(f"one of '{name}'" for name in question.reference.values)
+        raise RuleError(
+            f"{parameter('no_better')} is about a control who is no better than the target, and "
+            f"{parameter('reference')} names {named or 'none'}. Name the control value of one sensitive column."
         )
     if rule.score_band is not None and (question.scores.values.ndim > 1 or question.scores.threshold is None):
         raise RuleError(
@@ -320,25 +328,26 @@ class _Search:
     memory_limit: int | str | None
 
     def gather(
-        self, rule: Comparability, report: Callable[[float], None], folder: str | Path | None = None
+        self,
+        rule: Comparability,
+        report: Callable[[float], None],
+        folder: str | Path | None = None,
+        *,
+        is_mirrored: bool = False,
     ) -> Gathered:
         table, settings, counting = self.question.table, self.settings, self.question.scores.counting
         if settings.when_too_many == "sample":
-            scores = self.question.scores
-            return draw_pairs(
-                table, rule, scores, most=settings.max_pairs, seed=settings.seed, memory_limit=self.memory_limit
-            )
-        people, test = ScoredPeople.of(table, self.question.scores), ScoreTest.of(rule, self.question.scores)
-        if folder is None and test is None and can_tally(people):
+            how: dict[str, Any] = {"most": settings.max_pairs, "seed": settings.seed, "memory_limit": self.memory_limit}
+            return draw_pairs(self.question, rule, **how, is_mirrored=is_mirrored)
+        people = ScoredPeople.of(table, self.question.scores)
+        if folder is None and not rule.asks_more and can_tally(people):
             return tally_pairs(table, rule, people, people.shape(settings), report, memory_limit=self.memory_limit)
         chunks: Iterable[ComparablePairs] = (
             find_among(counting, table, lambda some: iter_pairs(some, rule, memory_limit=self.memory_limit))
             if folder is None
             else leave_out_people(read_pairs(folder, table, rule), counting)
         )
-        if test is not None:
-            values = self.question.scores.values
-            chunks = leave_out_by_scores(chunks, test, values, values)
+        chunks = leave_out_pairs(chunks, self.question, rule, is_mirrored=is_mirrored)
         return gather_pairs(chunks, table, people, people.shape(settings), report)
 
     def gather_equal(self, rule: Comparability, start: Callable[[str], Callable[[float], None]]) -> Gathered:

@@ -34,7 +34,6 @@ def certify(
     *,
     roles: Roles | Schema,
     rule: Comparability | None = None,
-    favours_low: bool = False,
     within_range: bool = True,
     max_splits: int = 20_000,
     generator: GibbsGenerator | None = None,
@@ -66,9 +65,7 @@ def certify(
         The roles of the columns, or the schema that ``roles.learn`` made of the training rows, which knows their
         categories and ranges.
     rule : Comparability, optional
-        When two people are comparable; ``Comparability()`` by default. ``score_band`` is refused.
-    favours_low : bool
-        Whether low scores are favourable; matters for ``no_better`` only.
+        When two people are comparable; ``Comparability()`` by default. ``no_better`` and ``score_band`` are refused.
     within_range : bool
         Consider only numbers within the range of the training rows and of ``X``; or any within the tolerance.
     max_splits : int
@@ -105,13 +102,12 @@ def certify(
     >>> bool((found.gaps >= found.reached).all()), bool(found.is_exact.all())
     (True, True)
     """
-    check_flag("favours_low", favours_low)
     check_flag("within_range", within_range)
     check_count("max_splits", max_splits, or_none=False, least=1)
     check_count("n_jobs", n_jobs, least=1)
     check_plausibility(generator, min_plausibility)
     asked, schema = check_rule(Comparability() if rule is None else rule), _schema_of(roles, X)
-    around = Neighbourhood.of(X, schema, asked, within_range=within_range, favours_low=favours_low)
+    around = Neighbourhood.of(X, schema, asked, within_range=within_range)
     ranks = None if generator is None else Plausibility.of(generator, around)
     inner = InnerModel.of(model)
     ask = _Scorer(model, inner)

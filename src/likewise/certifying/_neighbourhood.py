@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from likewise._checks import parameter
 from likewise.comparable import Comparability
-from likewise.comparable._internal import NoBetter, tie_of
 from likewise.exceptions import RuleError, SchemaError
 from likewise.schema import CodedTable, Schema
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE, open_frame, overwrite_columns
@@ -68,9 +67,7 @@ class Neighbourhood:
         return len(self.table)
 
     @classmethod
-    def of(
-        cls, frame: Any, schema: Schema, rule: Comparability, *, within_range: bool, favours_low: bool
-    ) -> Neighbourhood:
+    def of(cls, frame: Any, schema: Schema, rule: Comparability, *, within_range: bool) -> Neighbourhood:
         """Find the neighbourhood of every row of a frame; refuse rules about more than the two rows."""
         _refuse_scores_and_bins(rule, schema)
         n_rows = len(open_frame(frame))
@@ -78,14 +75,13 @@ class Neighbourhood:
             raise SchemaError("The frame has no rows, so there is nobody to certify. Pass a frame with rows.")
         table = schema.encode(frame, np.zeros(n_rows, np.int64))
         rule.check(table)
-        one_sided = {one.column: one.better == "higher" for one in map(NoBetter.read, rule.no_better)}
         coded = tuple(
-            _coded_column(name, kind, position, table, rule, one_sided.get(name), favours_low)
+            _coded_column(name, kind, position, table, rule)
             for kind in CODED_KINDS
             for position, name in enumerate(table.names[kind])
         )
         numbers = tuple(
-            _number_column(name, position, frame, schema, table, rule, one_sided.get(name), favours_low, within_range)
+            _number_column(name, position, frame, schema, table, rule, within_range)
             for position, name in enumerate(table.names["continuous"])
         )
         return cls(frame, schema, rule, table, coded, numbers)
@@ -115,10 +111,9 @@ class Neighbourhood:
 
 
 def _refuse_scores_and_bins(rule: Comparability, schema: Schema) -> None:
-    if rule.score_band is not None:
-        raise RuleError(
-            f"{parameter('score_band')} leaves out people by their scores, so it has no certificate. Leave it out."
-        )
+    if rule.asks_more:
+        asked = " and ".join(map(parameter, rule.asks_more))
+        raise RuleError(f"{asked} ask who is the control, or for scores, so there is no certificate. Leave them out.")
     for name in schema.roles.bins:
         raise RuleError(
             f"Sensitive column '{name}' is cut into bins, so it is not known which numbers in another bin are "
@@ -132,8 +127,6 @@ def _coded_column(
     position: int,
     table: CodedTable,
     rule: Comparability,
-    higher_is_better: bool | None,
-    favours_low: bool,
 ) -> CodedColumn:
     own = getattr(table, kind)[:, position].astype(np.int64)
     n_codes = len(table.categories[name])
@@ -142,29 +135,12 @@ def _coded_column(
         missing = own == MISSING_RANK
         reach = int(np.floor(min(rule.ordinal_limits(table)[position], n_codes)))
         low, high = np.maximum(own - reach, 0) + low, np.minimum(own + reach, n_codes - 1) + 0 * high
-        _cut_better(low, high, own, higher_is_better, favours_low)
         own = np.where(missing, n_codes, own)
         low, high = np.where(missing, n_codes, low), np.where(missing, n_codes, high)
     may_change = kind == "sensitive" or (
         kind == "discrete" and name not in rule.must_match and rule.max_discrete_changes > 0
     )
     return CodedColumn(name, kind, own, n_codes, may_change, low, high)
-
-
-def _cut_better(low: Any, high: Any, most: Any, higher_is_better: bool | None, favours_low: bool) -> None:
-    """Cut off, in place, what would make the favoured one better: the comparable one if scored higher, else the person.
-
-    ``most`` is the person's own value, or how far beyond it is still a tie: one number, or one for each end.
-    """
-    if higher_is_better is None:
-        return
-    top, bottom = most if isinstance(most, tuple) else (most, most)
-    for direction in (UP, DOWN):
-        other_is_favoured = (direction == UP) != favours_low
-        if other_is_favoured == higher_is_better:
-            high[direction] = np.minimum(high[direction], top)
-        else:
-            low[direction] = np.maximum(low[direction], bottom)
 
 
 def _number_column(
@@ -174,8 +150,6 @@ def _number_column(
     schema: Schema,
     table: CodedTable,
     rule: Comparability,
-    higher_is_better: bool | None,
-    favours_low: bool,
     within_range: bool,
 ) -> NumberColumn:
     own = open_frame(frame).column(name).numbers("continuous")
@@ -196,15 +170,8 @@ def _number_column(
             near = test.holds(test.values(codes), test.values(there))
             return near & (test.signs(codes) == test.signs(there)) if test.is_ratio else near
 
-    def is_tied(values: Numbers) -> NDArray[np.bool_]:
-        with np.errstate(over="ignore"):
-            return np.abs((values - unit.low) / unit.width - codes) <= tie_of(name, table)
-
     ends = [_farthest(present, unit.width, is_near, sign) for sign in (-1.0, 1.0)]
     low, high = (np.stack([end, end]) for end in ends)
-    if higher_is_better is not None:
-        bottom, top = (_farthest(present, unit.width, is_tied, sign) for sign in (-1.0, 1.0))
-        _cut_better(low, high, (top, bottom), higher_is_better, favours_low)
     if within_range:  # of the training rows and of these people, so that nobody who exists is left out
         known = schema.ranges[name]
         low = np.maximum(low, min(known[0], float(present.min())))

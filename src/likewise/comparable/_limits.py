@@ -239,7 +239,7 @@ def tie_of(name: str, table: CodedTable) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NoBetter:
-    """A column in which the favoured person must not be better, and which direction is better."""
+    """A column in which the control must not be better, and which direction is better."""
 
     column: str
     better: Direction

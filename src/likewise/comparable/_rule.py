@@ -63,13 +63,14 @@ class Comparability:
         that between the 1st and the 99th percentile, which no outlier stretches; ``"30 days"`` is for dates and times,
         ``"1 rank"`` for ordinal columns. Ties are near; 0 is equality. Needs tables encoded by a schema.
     no_better : sequence of str
-        Continuous or ordinal columns in which the favoured person, who has the better score, must not be better than
-        the other: ``"income:higher"`` where a higher value is better, ``"dti:lower"``, or just ``"dti"``, where a
-        lower one is. Who is favoured depends on the scores: pairs are found without it, and an audit leaves out those
-        in which the favoured person is better.
+        Continuous or ordinal columns in which the control must be no better than the target: ``"income:higher"`` where
+        a higher value is better, ``"dti:lower"``, or just ``"dti"``, where a lower one is. Who is the control is said
+        by the ``reference`` of an audit: pairs are found without it, and an audit leaves out those of which nobody is
+        the control and those whose control is better, whatever the scores. Beside them it measures the mirror image,
+        the pairs whose target is no better. A same-group pair stays if one of its two people is no better.
     score_band : float, optional
-        Audit only pairs of people whose scores are both within so much of the decision threshold (the marginal group).
-        It depends on the scores, too: pairs are found without it.
+        Audit only pairs whose control is scored within so much of the decision threshold (the marginal group); where
+        nobody is the control, either of the two. It depends on the scores: pairs are found without it.
 
     Examples
     --------
@@ -187,8 +188,8 @@ class Comparability:
         )
         return holds
 
-    def holds_for(self, favoured: CodedTable, other: CodedTable) -> NDArray[np.bool_]:
-        """Whether ``favoured[i]`` is no better than ``other[i]`` in the columns of ``no_better``, for every ``i``.
+    def holds_for(self, control: CodedTable, target: CodedTable) -> NDArray[np.bool_]:
+        """Whether ``control[i]`` is no better than ``target[i]`` in the columns of ``no_better``, for every ``i``.
 
         A person is better by more than a tie; missing values are neither better nor worse. That the two are comparable
         is for :meth:`holds` to say.
@@ -201,17 +202,17 @@ class Comparability:
         >>> rule.holds_for(table[[0, 1]], table[[1, 0]])
         array([ True, False])
         """
-        self._check_named(favoured, "no_better")
-        other = other.aligned_to(favoured)
-        better = np.zeros(len(favoured), np.bool_)
+        self._check_named(control, "no_better")
+        target = target.aligned_to(control)
+        better = np.zeros(len(control), np.bool_)
         for one in map(NoBetter.read, self.no_better):
-            ahead = one.merits(favoured) - one.merits(other)
-            better |= ahead > tie_of(one.column, favoured)  # never where one is missing, which is NaN
+            ahead = one.merits(control) - one.merits(target)
+            better |= ahead > tie_of(one.column, control)  # never where one is missing, which is NaN
         return ~better
 
     @property
-    def asks_scores(self) -> tuple[str, ...]:
-        """The parameters by which pairs are left out for their scores, which mining does not know."""
+    def asks_more(self) -> tuple[str, ...]:
+        """The parameters by which pairs are left out for what mining does not know: the control, and scores."""
         return ("no_better",) * bool(self.no_better) + ("score_band",) * (self.score_band is not None)
 
     def may_change(self, table: CodedTable) -> NDArray[np.bool_]:
@@ -359,9 +360,9 @@ continuous columns at most 0.025 of their range apart.'
         words = "; ".join(parts)
         if self.no_better:
             worse = [f"no {one.better} {one.column}" for one in map(NoBetter.read, self.no_better)]
-            words += f"; and the one with the better score has {' and '.join(worse)}"
+            words += f"; and the control has {' and '.join(worse)} than the target"
         if self.score_band is not None:
-            words += f"; both are scored within {self.score_band:g} of the threshold"
+            words += f"; the control, or either without one, is scored within {self.score_band:g} of the threshold"
         return f"Comparable people have {words}."
 
     def to_dict(self) -> dict[str, Any]:

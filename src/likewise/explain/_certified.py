@@ -153,7 +153,6 @@ def certify_audit(
         question.frame,
         roles=question.schema,
         rule=question.rule,
-        favours_low=audit.record.favours_low != other_label,
         within_range=within_range,
         max_splits=max_splits,
         generator=generator,

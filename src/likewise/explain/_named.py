@@ -182,9 +182,9 @@ def _refuse_others(audit: Any) -> None:
         raise ScoreError("The people of this audit stayed in Spark. Audit a sample of them in memory.")
     if question.scores.values.ndim > 1:
         raise ScoreError("With more than two labels nobody is scored lower than another. Audit one score per person.")
-    if question.rule.asks_scores:
+    if question.rule.asks_more:
         raise RuleError(
-            f"The rule leaves out pairs by their scores ({', '.join(question.rule.asks_scores)}), so they cannot show "
+            f"The rule leaves out comparable people ({', '.join(question.rule.asks_more)}), so they cannot show "
             "who is scored lower. Leave that out of the rule."
         )
     if question.rule.sensitive_differs == "none":

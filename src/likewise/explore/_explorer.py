@@ -17,12 +17,10 @@ from likewise._version import __version__
 from likewise.auditing._internal import (
     PAGE_SETTINGS,
     AuditSettings,
-    Reference,
-    ScoreTest,
     describe_rule,
     find_among,
     gap_between,
-    leave_out_by_scores,
+    leave_out_pairs,
     mean_of,
 )
 from likewise.comparable import Comparability, mine_pairs
@@ -147,14 +145,12 @@ class Explorer:
         self._title, self._origin = title, origin or self._question.origin
         self._model = model if model is not None else scores if can_score(scores) else None
         table = self._question.table
-        self._reference = Reference.of(measured.reference, table)
         report("Finding how far the thresholds go", 0.0)
         self._reach = find_reach(self._question.counted, asked, max_pairs)
         report("Finding comparable pairs", 0.0)
         self._held = self._hold(asked)
         report("Finding pairs equal in the sensitive columns", 0.0)
-        scored = self._question.scores
-        self._baseline = find_baseline(table, asked, self._reach.end, scored, most=max_pairs)
+        self._baseline = find_baseline(self._question, asked, self._reach.end, most=max_pairs)
         self._fields = list_fields(self._question.schema, X, {**self._question.schema.categories, **table.categories})
         self._lock, self._model_lock = threading.Lock(), threading.Lock()
         self._parts = None if self._model is None else GapParts(self._question, measured, self._model, self._held)
@@ -162,13 +158,12 @@ class Explorer:
         self._answer(Selection(changes=self._reach.start.changes, shift=self._reach.start.shift, limit=self._limit))
 
     def _hold(self, asked: Comparability) -> HeldPairs:
-        """Find and measure the pairs of the loosest rule, less those that it leaves out by their scores."""
+        """Find and measure the pairs of the loosest rule, less those that an audit by it leaves out."""
         table, scores, loosest = self._question.table, self._question.scores, rule_at(asked, self._reach.end)
         listed = find_among(scores.counting, table, lambda some: [mine_pairs(some, loosest, when_too_many="error")])
         (pairs,) = listed
-        test = ScoreTest.of(asked, scores)
-        if test is not None:
-            (pairs,) = leave_out_by_scores([pairs], test, scores.values, scores.values)
+        if asked.asks_more:
+            (pairs,) = leave_out_pairs([pairs], self._question, asked)
             self._reach = replace(self._reach, n_end=len(pairs))
         return hold_pairs(pairs, asked, scores)
 
@@ -204,7 +199,7 @@ class Explorer:
             "baseline_note": self._describe_baseline(),
             "favours_low": scores.favours_low,
             "direction": "" if scores.values.ndim > 1 else describe_direction(scores.threshold, scores.favours_low),
-            "has_reference": bool(self._reference),
+            "has_reference": bool(self._question.reference),
             "scale": scores.scale,
             "sensitive": list(table.names["sensitive"]),
             "limit": self._limit,
@@ -344,7 +339,7 @@ class Explorer:
 
     def _measure(self, point: Thresholds, holds: NDArray[np.bool_], chosen: ChosenPairs, limit: float) -> Plain:
         held, question = self._held, self._question
-        directions, n_directions = measure_transitions(held, chosen, MAX_TRANSITIONS, self._reference)
+        directions, n_directions = measure_transitions(held, chosen, MAX_TRANSITIONS, self._question.reference)
         partners, baseline = measure_partners(held, chosen), None
         if self._baseline is not None:
             between = replace(held.pairs, left=held.pairs.left[holds], right=held.pairs.right[holds])

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from likewise._checks import parameter
 from likewise._format import count_of
-from likewise.auditing import Audit, Scores
+from likewise.auditing import Audit
 from likewise.auditing._internal import (
     AuditSettings,
     ComparedPeople,
     Excess,
     Partners,
+    Question,
     ScoredPeople,
-    ScoreTest,
     find_among,
-    leave_out_by_scores,
+    leave_out_pairs,
     mean_of,
     run_audit,
 )
@@ -288,17 +288,16 @@ class Baseline:
         return found
 
 
-def find_baseline(
-    table: CodedTable, rule: Comparability, end: Thresholds, scores: Scores, *, most: int
-) -> Baseline | None:
+def find_baseline(question: Question, rule: Comparability, end: Thresholds, *, most: int) -> Baseline | None:
     """Find the same-group pairs of the loosest rule; None if the rule itself asks for them, or if they are too many."""
     if rule.sensitive_differs == "none":
         return None
+    table, scores = question.table, question.scores
     equal = replace(rule, sensitive_differs="none")
     loosest = rule_at(equal, end)
     if count_pairs(table[scores.counting], loosest).total > MOST_TIMES * most:
         return None
-    left, right = join_chunks([(one.left, one.right) for one in find_pairs(table, loosest, scores)])
+    left, right = join_chunks([(one.left, one.right) for one in find_pairs(question, loosest)])
     pairs = ComparablePairs(left, right, table, table, len(left))
     people = ScoredPeople.of(table, scores, signed=False)
     gaps = np.concatenate([np.empty(0), *(batch.gaps for batch in people.measure_parts(left, right))])
@@ -306,8 +305,7 @@ def find_baseline(
     return Baseline(measure_distances(pairs, equal), gaps, compared, scores.weigh_pairs(left, right))
 
 
-def find_pairs(table: CodedTable, rule: Comparability, scores: Scores) -> Iterator[ComparablePairs]:
-    """Find pairs piece by piece, less those that weights of 0 or the rule, by their scores, leave out."""
-    pieces: Iterable[ComparablePairs] = find_among(scores.counting, table, lambda some: iter_pairs(some, rule))
-    test = ScoreTest.of(rule, scores)
-    yield from pieces if test is None else leave_out_by_scores(pieces, test, scores.values, scores.values)
+def find_pairs(question: Question, rule: Comparability) -> Iterable[ComparablePairs]:
+    """Find pairs piece by piece, less those that weights of 0 or an audit by the rule leave out."""
+    pieces = find_among(question.scores.counting, question.table, lambda some: iter_pairs(some, rule))
+    return leave_out_pairs(pieces, question, rule)

@@ -27,6 +27,8 @@ from likewise.record._form import FormError, read_as
 from likewise.record._measures import (
     CERTIFIED_MEASURES,
     FEW_PAIRS,
+    MIRROR,
+    OF_TARGETS,
     PAIR_MEASURES,
     PART_MEASURES,
     PEOPLE_MEASURES,

@@ -33,10 +33,14 @@ EXCESS_MEASURES: Final = {
     "excess_rank_gap_mean": "excess of rank gaps, by person",
     "excess_flip_rate": "excess of different decisions, by person",
 }
-TARGET_MEASURES: Final = {  # of the pairs of a target and a control, where a reference is named
+MIRROR: Final = "mirror_"
+OF_TARGETS: Final = {  # of the pairs of a target and a control, where a reference is named
     "target_gap_mean": "signed mean gap between target and control: negative where the target is worse off",
     "control_only_rate": "share of target-control pairs in which only the control is approved",
     "target_only_rate": "share of target-control pairs in which only the target is approved",
+}
+TARGET_MEASURES: Final = OF_TARGETS | {  # where the rule asks that the control is no better
+    f"{MIRROR}{name}": f"{words}, where the target is no better" for name, words in OF_TARGETS.items()
 }
 TRANSITION_MEASURES: Final = {  # of the pairs of one transition between sensitive values, "sex: Male → Female"
     "signed_gap_mean": "signed mean gap of a transition: negative where its second group is worse off",
@@ -293,7 +297,7 @@ def slice_of(name: str) -> str:
 
 def sense_of(name: str) -> Literal["max", "min"] | None:
     """Return on which side a measure is limited: gaps from above, performance from below; None for both sides."""
-    known = name.removeprefix(slice_of(name)).removeprefix("within_")
+    known = name.removeprefix(slice_of(name)).removeprefix("within_").removeprefix(MIRROR)
     return "max" if known in MEANT["max"] else "min" if known in MEANT["min"] else None
 
 

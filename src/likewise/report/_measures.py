@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from likewise._format import POINTS, count_of, show_limit, show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import FEW_PAIRS, Comparison, LabelMeasures, Measure, counted_in, slice_of
+from likewise.record._internal import FEW_PAIRS, MIRROR, Comparison, LabelMeasures, Measure, counted_in, slice_of
 from likewise.report._text import UNKNOWN, Cell, Number, Table, count, measured, percent, show, show_score
 
 MAX_LABELS: Final = 12
@@ -44,10 +44,13 @@ PEOPLE_TITLES: Final = {
     "mean_absolute_error": "Mean absolute error",
     "root_mean_squared_error": "Root mean squared error",
 }
-TARGET_TITLES: Final = {
+_OF_TARGETS: Final = {
     "target_gap_mean": "Signed mean gap, target minus control",
     "control_only_rate": "Pairs with only the control approved",
     "target_only_rate": "Pairs with only the target approved",
+}
+TARGET_TITLES: Final = _OF_TARGETS | {
+    f"{MIRROR}{name}": f"{title}; mirror image, the target no better" for name, title in _OF_TARGETS.items()
 }
 TRANSITION_TITLES: Final = {
     "signed_gap_mean": "Signed mean gap",

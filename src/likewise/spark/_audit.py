@@ -23,7 +23,7 @@ from likewise.auditing._internal import (
     check_weights,
     conclude_audit,
     name_origin,
-    refuse_without_scores,
+    refuse_unanswerable,
     rows_to_show,
 )
 from likewise.comparable import Comparability, explain_no_pairs
@@ -136,7 +136,7 @@ def audit_frame(frame: DataFrame, asked: FrameQuestion, progress: Progress | Non
                 are_words=people.coder.favourable is not None,
                 weights=_weigh(held, asked.settings.sample_weight),
             )
-            refuse_without_scores(asked.rule, question)
+            refuse_unanswerable(asked.rule, question)
             asked.settings.check_limit(question.scores.task)
             return _measure(people, question, asked.settings, progress)
         finally:
@@ -150,13 +150,17 @@ def _measure(people: CodedPeople, question: Question, settings: AuditSettings, p
         report("Finding comparable pairs")
         summary = search.summarize(rule)
         if not summary.n_total:
-            reason = _explain(rule, question, people, search.count(rule) if rule.asks_scores else 0)
+            reason = _explain(rule, question, people, search.count(rule) if rule.asks_more else 0)
             raise NoComparablePairs(f"No comparable pairs among {count_of(question.scores.n_people, 'row')}. {reason}")
         within = None
         if settings.baseline and rule.sensitive_differs != "none":
             report("Finding same-group pairs")
             equal = Comparability.from_dict(rule.to_dict() | {"sensitive_differs": "none"})
             within = Gathered.from_summary(search.summarize(equal), question.table)
+        mirrored = None
+        if rule.no_better:
+            report("Finding the mirror image")
+            mirrored = Gathered.from_summary(search.summarize(rule, is_mirrored=True), question.table)
     finally:
         search.forget()
     report("Collecting the people to show")
@@ -165,7 +169,8 @@ def _measure(people: CodedPeople, question: Question, settings: AuditSettings, p
     checksum = hash_frame(people.frame, people.coder.reference, people.n_people)
     of_people = People(frame=shown, table=table, rows=rows)
     question = replace(question, shown=of_people, examined=people.examine(), checksum=checksum)
-    return conclude_audit(question, Gathered.from_summary(summary, question.table), within, settings, progress)
+    gathered = Gathered.from_summary(summary, question.table)
+    return conclude_audit(question, gathered, within, settings, progress, mirrored=mirrored)
 
 
 def _reporter(progress: Progress | None) -> Callable[[str], None]:
@@ -191,7 +196,7 @@ def _subject(scores: Any) -> str:
 def _explain(rule: Comparability, question: Question, people: CodedPeople, n_either: int) -> str:
     """Explain why there are no pairs, from a small table with one or two people of each kind, and a sample."""
     if n_either:
-        return f"Without {' and '.join(map(parameter, rule.asks_scores))} there would be {count_of(n_either, 'pair')}."
+        return f"Without {' and '.join(map(parameter, rule.asks_more))} there would be {count_of(n_either, 'pair')}."
     table, reference = question.counted, people.coder.reference
     kinds, counts = np.unique(np.column_stack([table.labels, table.sensitive]), axis=0, return_counts=True)
     few = np.repeat(kinds, np.minimum(counts, 2), axis=0)

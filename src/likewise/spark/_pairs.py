@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -15,11 +15,12 @@ from likewise.auditing._internal import (
     PairBatch,
     PairMeter,
     PairSummary,
+    PairTest,
     PersonValues,
     Question,
     ScoredPeople,
-    ScoreTest,
     Side,
+    Standing,
     SummaryShape,
     pair_keys,
     people_to_columns,
@@ -42,6 +43,7 @@ Columns = dict[str, NDArray[Any]]
 COUNTED, PERSON, WORST, KEPT = range(4)  # kinds of rows that a partition yields
 AT_ONCE: Final = 250_000  # pairs to measure at a time
 KEYS: Final = 2**64
+STANDING: Final = ("is_near", "controls")  # columns that pairs carry where the rule asks for them
 OUT: Final = {
     **{"kind": "tinyint", "what": "tinyint", "key": "long", "other": "long", "n": "long"},
     **{"total": "double", "most": "double", "rounded": "double", "minus_partner": "long"},
@@ -100,26 +102,28 @@ class PairSearch:
             self._counted = people.frame.where(f"{WEIGHT} > 0")
         self._n_people = question.scores.n_people
         self._sample = people.sample()
-        self._scores = question.scores
+        self._standing = Standing.of(question, question.rule)
         self._scored = ScoredPeople.of(question.table, question.scores)
         self._merits = Merits.of(question.rule, self._sample)
-        self._carried = CarriedValues.of(self._scored, ScoreTest.of(question.rule, question.scores), self._merits)
+        self._carried = CarriedValues.of(self._scored, self._merits)
         self._shape = self._scored.shape(settings)
         self._carrying: DataFrame | None = None
 
-    def summarize(self, rule: Comparability) -> PairSummary:
+    def summarize(self, rule: Comparability, *, is_mirrored: bool = False) -> PairSummary:
         """Sum up the pairs, on the driver if it may hold so many, else in Spark."""
+        carried = replace(self._carried, test=PairTest(rule, is_mirrored) if rule.asks_more else None)
         n_total = self._n_people * (self._n_people - 1) // 2
         if n_total > self._shape.n_kept:  # few people have few pairs; no need to count
             n_total = self.count(rule)
         if n_total > self._shape.n_kept:
-            pairs = find_pairs(self._carry(), rule, self._sample, carry=[*self._carried.names, *self._merits.names])
-            return summarize_in_spark(pairs, self._carried, self._shape, n_total)
+            names = [*(STANDING if rule.asks_more else ()), *carried.names, *self._merits.names]
+            pairs = find_pairs(self._carry(), rule, self._sample, carry=names)
+            return summarize_in_spark(pairs, carried, self._shape, n_total)
         found = find_pairs(self._merits.add_to(self._counted), rule, self._sample, carry=self._merits.names)
         with quiet():
             rows = found.drop("label").toArrow()
-        values = self._scores.values
-        rows = self._carried.leave_out(rows, lambda side: values[rows.column(f"{side}_row").to_numpy()])
+        left, right = (rows.column(name).to_numpy() for name in ("left_row", "right_row"))
+        rows = carried.leave_out(rows, self._standing.take(left), self._standing.take(right))
         left, right = (rows.column(name).to_numpy() for name in ("left_row", "right_row"))
         order = np.lexsort([right, left])
         summary = PairSummary(self._shape)
@@ -128,7 +132,7 @@ class PairSearch:
         return summary
 
     def count(self, rule: Comparability) -> int:
-        """Count the pairs, before any are left out by their scores."""
+        """Count the pairs, before any are left out."""
         return count_pairs(self._counted, rule, self._sample)
 
     def forget(self) -> None:
@@ -142,7 +146,8 @@ class PairSearch:
 
         if self._carrying is None:
             codes = self._counted.drop(WEIGHT)
-            known = {"row": np.arange(self._people.n_people), **self._carried.to_columns(self._scored.values)}
+            asked = dict(zip(STANDING, (self._standing.is_near, self._standing.controls), strict=True))
+            known = {"row": np.arange(self._people.n_people), **asked, **self._carried.to_columns(self._scored.values)}
             with quiet():
                 sent = codes.sparkSession.createDataFrame(pa.table(known))
             self._carrying = self._merits.add_to(codes).join(sent, "row").persist()
@@ -205,25 +210,23 @@ class CarriedValues:
     has_decisions: bool
     meter: PairMeter
     is_weighted: bool = False
-    test: ScoreTest | None = None  # which pairs are left out
     merits: Merits = field(default_factory=Merits)
+    test: PairTest | None = None  # which pairs stay
 
     @classmethod
-    def of(cls, people: ScoredPeople, test: ScoreTest | None = None, merits: Merits | None = None) -> CarriedValues:
+    def of(cls, people: ScoredPeople, merits: Merits | None = None) -> CarriedValues:
         """Describe the columns of these people."""
         values = people.values
         n_scores = 1 if values.scores.ndim == 1 else values.scores.shape[1]
         is_weighted = values.weights is not None
-        return cls(n_scores, values.decisions is not None, people.meter, is_weighted, test, merits or Merits())
+        return cls(n_scores, values.decisions is not None, people.meter, is_weighted, merits or Merits())
 
-    def leave_out(self, pairs: pa.Table, scores: Callable[[Literal["left", "right"]], NDArray[np.float64]]) -> pa.Table:
-        """Leave out pairs by the scores of their two sides."""
+    def leave_out(self, pairs: pa.Table, left: Standing, right: Standing) -> pa.Table:
+        """Leave out pairs as the rule asks, given what it asks of their two sides."""
         if self.test is None or not pairs.num_rows:
             return pairs
-        both = scores("left"), scores("right")
-        kept = self.test.is_marginal(both[0]) & self.test.is_marginal(both[1])
-        kept &= self.test.is_fair(both, (self.merits.people(pairs, "left"), self.merits.people(pairs, "right")))
-        return pairs.filter(kept)
+        people = self.merits.people(pairs, "left"), self.merits.people(pairs, "right")
+        return pairs.filter(self.test.keeps((left, right), people))
 
     @property
     def names(self) -> list[str]:
@@ -265,7 +268,9 @@ def summarize_partition(
     """Yield what is known per person for every batch, and the summary; pairs with keys to the cutoff may be sampled."""
     summary = PairSummary(replace(shape, n_people=0, n_kept=0))
     for some in _in_larger_parts(batches):
-        pairs = carried.leave_out(some, partial(_scores_of, some))
+        pairs = some
+        if carried.test is not None:
+            pairs = carried.leave_out(some, _standing_of(some, "left"), _standing_of(some, "right"))
         if not pairs.num_rows:
             continue
         batch = carried.measure(pairs)
@@ -300,9 +305,8 @@ def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryS
         cutoff = min(max(2 * cutoff, int(KEYS * (enough / summary.n_total))), KEYS - 1)
 
 
-def _scores_of(pairs: pa.Table, side: str) -> NDArray[np.float64]:
-    scores: NDArray[np.float64] = pairs.column(f"{side}_score_0").to_numpy()
-    return scores
+def _standing_of(pairs: pa.Table, side: str) -> Standing:
+    return Standing(*(pairs.column(f"{side}_{name}").to_numpy() for name in STANDING))
 
 
 def _in_larger_parts(batches: Iterator[Any]) -> Iterator[Any]:

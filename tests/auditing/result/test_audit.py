@@ -275,17 +275,20 @@ def test_an_unknown_measure_is_named_with_the_nearest(found: Audit) -> None:
         found["positiv_gap_mean"]
 
 
-def test_a_rule_by_which_the_favoured_person_is_no_better_is_told_and_needs_a_higher_score() -> None:
+def test_a_rule_by_which_the_control_is_no_better_is_told_and_needs_one_control() -> None:
     random = np.random.default_rng(0)
     people = pd.DataFrame({"sex": random.choice(["f", "m"], 80), "dti": random.integers(20, 40, 80)})
     scores, y = random.integers(0, 10, 80) / 10, random.integers(0, 2, 80)
     rule = Comparability(limits={"dti": "5 points"}, no_better=("dti",))
     how: dict[str, Any] = {"roles": Roles(sensitive="sex", continuous="dti"), "rule": rule, "n_resamples": 0}
+    with pytest.raises(ValueError, match="a control who is no better than the target, and reference names none"):
+        audit(scores, people, y, **how)
+    how["reference"] = "m"
     found = audit(scores, people, y, **how)
-    assert "the one with the better score has no lower dti" in found.record.rule_in_words
+    assert "the control has no lower dti than the target" in found.record.rule_in_words
     turned = audit(1 - scores, people, y, favourable="low", **how)  # of a model that predicts default
     assert turned["gap_mean"].value == pytest.approx(found["gap_mean"].value)
-    with pytest.raises(ValueError, match="higher score"):
+    with pytest.raises(ValueError, match="better off"):
         audit(np.column_stack([1 - scores, scores]), people, y, task="multiclass", **how)
 
 
@@ -308,7 +311,7 @@ def test_a_band_around_the_threshold_is_told_and_needs_one() -> None:
     scores, y = random.integers(0, 11, 60) / 10, random.integers(0, 2, 60)
     how: dict[str, Any] = {"roles": Roles(sensitive="sex"), "n_resamples": 0, "threshold": 0.6}
     found = audit(scores, people, y, rule=Comparability(score_band=0.2), **how)
-    assert "both are scored within 0.2 of the threshold" in found.record.rule_in_words
+    assert "the control, or either without one, is scored within 0.2 of the threshold" in found.record.rule_in_words
     with pytest.raises(NoComparablePairs, match=r"Without score_band there would be \d+ pairs"):
         audit(np.where(scores == 0.6, 0.7, scores), people, y, rule=Comparability(score_band=0), **how)
     with pytest.raises(ValueError, match="near the threshold, and there is none"):

@@ -245,7 +245,7 @@ def test_limits_in_units_come_from_options_or_a_file(run: Run, csv: Path, table:
     for options in (("--limits", "age=10 %,hours=0.5"), ("--limits", "age=10%", "--limits", "hours=0.5")):
         assert Comparability.from_dict(read_json(run, csv, *ASKED, *options)["rule"]) == replace(rule, no_better=())
     words = " ".join(run("pairs", csv, *ASKED, "--rule", file).stderr.split())
-    assert "age within 10% of the larger value; hours within 0.5; and the one with the better score has no" in words
+    assert "age within 10% of the larger value; hours within 0.5; and the control has no" in words
     assert "These pairs are found without no_better in the file of --rule, by which an audit" in words
 
 

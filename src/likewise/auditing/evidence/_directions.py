@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.inference._sign_flips import adjust_p_values, check_finite, flip_signs
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, of_people
 from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
-from likewise.auditing.question._question import Values, number_combinations
+from likewise.auditing.question._question import number_combinations
+from likewise.auditing.question._reference import Reference, Values
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import mean_of
 from likewise.exceptions import ParameterError

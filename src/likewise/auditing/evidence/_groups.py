@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing.evidence._reference import Reference
 from likewise.auditing.inference._intervals import Interval, interval_of_share
 from likewise.auditing.people._performance import positives_of
 from likewise.auditing.question._question import number_combinations
+from likewise.auditing.question._reference import Reference
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import WeightedOrder, effective_counts
 from likewise.exceptions import ScoreError

@@ -1,102 +1,28 @@
-"""Target and control: the sensitive values that others are compared with, and who is worse off in such pairs."""
+"""Target and control: who is worse off in such pairs."""
 
 from __future__ import annotations
-
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import suggest
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
 from likewise.auditing.pairs._gather import Gathered
 from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import ADDED, TransitionSums
-from likewise.auditing.question._question import Values, number_combinations
+from likewise.auditing.question._question import Question, number_combinations
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import mean_of
-from likewise.exceptions import ParameterError
-from likewise.record._internal import TARGET_MEASURES, Direction, Measure
-from likewise.schema import CodedTable
+from likewise.record._internal import OF_TARGETS, Measure
 
-LISTED: Final = 8
 Shares = dict[str, float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """The control values of sensitive columns; of two people, the one with more of them is the control."""
-
-    columns: tuple[str, ...]  # all sensitive columns, in the order of the combinations
-    values: Mapping[str, tuple[Any, ...]]
-
-    @classmethod
-    def of(cls, given: Any, table: CodedTable) -> Reference:
-        """Find the column of every value that was given: alone, in a list, or by column; None for no control."""
-        given = {} if given is None else given
-        names = table.names["sensitive"]
-        known = {name: table.categories.get(name, ()) for name in names}
-        by_column = given if isinstance(given, Mapping) else {None: given}
-        found: dict[str, list[Any]] = {}
-        for column, values in by_column.items():
-            if column is not None and column not in known:
-                raise ParameterError(f"names {column!r}; the sensitive columns are {list(names)}.", "reference")
-            for value in values if isinstance(values, list | tuple | set | frozenset) else [values]:
-                where, match = _find_value(value, known if column is None else {column: known[column]})
-                found.setdefault(where, []).append(match)
-        for column, values in found.items():
-            if len(set(values)) == len(known[column]):
-                raise ParameterError(f"holds all values of '{column}': nobody is left to compare.", "reference")
-        return cls(names, {name: tuple(dict.fromkeys(found[name])) for name in names if name in found})
-
-    def __bool__(self) -> bool:
-        return bool(self.values)
-
-    def within(self, columns: Sequence[str] | None) -> Reference:
-        """Return the control values of some columns, for combinations of these alone; None for all columns."""
-        if columns is None:
-            return self
-        return Reference(tuple(columns), {name: self.values[name] for name in columns if name in self.values})
-
-    def count(self, values: Values, columns: Sequence[str] | None = None) -> int:
-        """Count the control values of a combination of sensitive values."""
-        names = self.columns if columns is None else columns
-        return sum(value in self.values.get(name, ()) for name, value in zip(names, values, strict=True))
-
-    def orient(self, direction: Direction) -> Direction:
-        """Return a direction from the target's side; between equals, from the side that is worse off."""
-        ahead = self.count(direction.origin) - self.count(direction.target)
-        is_turned = ahead < 0 or (ahead == 0 and direction.mean_gap > 0)
-        return direction.reversed() if is_turned else direction
-
-
-def _find_value(value: Any, known: Mapping[str, tuple[Any, ...]]) -> tuple[str, Any]:
-    """Return column and category of a value, which a command line gives as text."""
-    found = [
-        (name, category)
-        for name, categories in known.items()
-        for category in categories
-        if (isinstance(value, Hashable) and category == value) or (isinstance(value, str) and str(category) == value)
-    ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        both = " and ".join(f"'{name}'" for name, _ in found)
-        raise ParameterError(f"is {value!r}, a value of {both}. Name the column: {{column: value}}.", "reference")
-    listed = [str(category) for categories in known.values() for category in categories]
-    shown = ", ".join(listed[:LISTED]) + (", ..." if len(listed) > LISTED else "")
-    raise ParameterError(
-        f"is {value!r}, which no sensitive column has; they have {shown}.{suggest(str(value), listed)}", "reference"
-    )
-
-
 def measure_targets(
-    reference: Reference, gathered: Gathered, table: CodedTable, scores: Scores, settings: AuditSettings
+    question: Question, gathered: Gathered, settings: AuditSettings, prefix: str = ""
 ) -> dict[str, Measure]:
     """Measure the pairs of a target and a control: signed mean gap, and who alone is approved."""
+    reference, scores, table = question.reference, question.scores, question.table
     if not reference or scores.values.ndim > 1:
         return {}
     of_people, combinations = number_combinations(table)
@@ -119,7 +45,8 @@ def measure_targets(
         graph = PairGraph.of(target, control, len(table), weights)
         bounds = _bound(graph, sampled, gaps, changes, scores, settings.confidence)
     return {
-        name: _place(exact[name], sampled[name], bounds.get(name), n, _ends(name, scores)) for name in TARGET_MEASURES
+        f"{prefix}{name}": _place(exact[name], sampled[name], bounds.get(name), n, _ends(name, scores))
+        for name in OF_TARGETS
     }
 
 
@@ -127,9 +54,9 @@ def _summarize(
     gaps: NDArray[np.float64], changes: NDArray[np.int64] | None, weights: NDArray[np.float64] | None
 ) -> Shares:
     if not len(gaps):
-        return dict.fromkeys(TARGET_MEASURES)
+        return dict.fromkeys(OF_TARGETS)
     rates = (None, None) if changes is None else (mean_of(changes < 0, weights), mean_of(changes > 0, weights))
-    return dict(zip(TARGET_MEASURES, (mean_of(gaps, weights), *rates), strict=True))
+    return dict(zip(OF_TARGETS, (mean_of(gaps, weights), *rates), strict=True))
 
 
 def _sum_transitions(found: TransitionSums, counts: NDArray[np.int64], *, has_decisions: bool) -> tuple[int, Shares]:
@@ -138,14 +65,14 @@ def _sum_transitions(found: TransitionSums, counts: NDArray[np.int64], *, has_de
     ahead = np.sign(counts[lower] - counts[upper])  # 1 where the upper combination is the target, as sums have it
     n = int(found.counts[ahead != 0, 0].sum())
     if not n:
-        return 0, dict.fromkeys(TARGET_MEASURES)
+        return 0, dict.fromkeys(OF_TARGETS)
     times = found.counts if len(found.added) == len(ADDED) else found.sums[:, len(ADDED) :]  # weights, if there are any
     total, _, _, down, up = times[ahead != 0].sum(axis=0).tolist()
     turned = times[ahead < 0]
     swapped = turned[:, 4].sum().item() - turned[:, 3].sum().item()
     rates = ((down + swapped) / total, (up - swapped) / total) if has_decisions else (None, None)
     mean = float((ahead * found.sums[:, 0]).sum()) / total
-    return n, dict(zip(TARGET_MEASURES, (mean, *rates), strict=True))
+    return n, dict(zip(OF_TARGETS, (mean, *rates), strict=True))
 
 
 def _bound(
@@ -156,7 +83,7 @@ def _bound(
     scores: Scores,
     confidence: float,
 ) -> dict[str, Interval | None]:
-    mean, worse, better = TARGET_MEASURES
+    mean, worse, better = OF_TARGETS
     ends, known = _ends(mean, scores), graph.contribute(gaps)
     found = {mean: interval_of_mean(sampled[mean] or 0.0, known, confidence, *ends, unseen_gap(scores))}
     if changes is not None:
@@ -167,7 +94,7 @@ def _bound(
 
 
 def _ends(name: str, scores: Scores) -> Interval:
-    if name != next(iter(TARGET_MEASURES)):
+    if name != next(iter(OF_TARGETS)):
         return 0.0, 1.0
     return (-np.inf, np.inf) if scores.task == "regression" else (-1.0, 1.0)
 

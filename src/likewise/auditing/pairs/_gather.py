@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likewise.auditing.pairs._meter import AT_ONCE, ScoredPeople
 from likewise.auditing.pairs._summary import PairSummary, SummaryShape
-from likewise.auditing.question._scores import Scores
+from likewise.auditing.question._question import Question
 from likewise.auditing.question._weights import effective_size
 from likewise.comparable import Comparability, ComparablePairs, iter_pairs, sample_pairs
 from likewise.comparable._internal import SHIFT_TOLERANCE, join_chunks, visit_pairs
@@ -147,39 +147,67 @@ def tally_pairs(
     return Gathered.from_summary(tally.finish(), table)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreTest:
-    """Which pairs stay by their scores: those within the band whose favoured person is no better.
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """What a rule asks of people beside their columns, one entry for each."""
 
-    Favoured is the person with the higher score, or the lower where that is favourable; of two equal scores neither is,
-    and the pair stays.
+    is_near: NDArray[np.bool_]  # whether the score is within the band of the threshold
+    controls: NDArray[np.int64]  # one bit for each sensitive column that has the control value
+
+    @classmethod
+    def of(cls, question: Question, rule: Comparability) -> Standing:
+        """Find out who is near the threshold, and who is a control."""
+        scores, controls = question.scores, question.controls
+        if rule.score_band is None or scores.threshold is None:
+            return cls(np.ones(len(controls), np.bool_), controls)
+        return cls(np.abs(scores.values - scores.threshold) <= rule.score_band + SHIFT_TOLERANCE, controls)
+
+    def take(self, rows: Rows) -> Standing:
+        """Return what is asked of some people."""
+        return Standing(self.is_near[rows], self.controls[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class PairTest:
+    """Which comparable pairs stay: those whose control is near the threshold and no better than the target.
+
+    Where nobody is the control, either of the two is to be near; and only same-group pairs, one of whom is no better
+    than the other, stay by ``no_better``. In the mirror image, the target is no better.
     """
 
     rule: Comparability
-    threshold: float | None
-    sign: int  # -1 where low scores are favourable
+    is_mirrored: bool = False
 
-    @classmethod
-    def of(cls, rule: Comparability, scores: Scores) -> ScoreTest | None:
-        """Return the test of a rule, which is none where it asks nothing of scores."""
-        return cls(rule, scores.threshold, scores.sign) if rule.asks_scores else None
+    def keeps(self, standing: tuple[Standing, Standing], people: tuple[Side, Side]) -> NDArray[np.bool_]:
+        """Return which pairs stay, given the people on their two sides."""
+        left, right = standing
+        leads = (left.controls & ~right.controls) != 0, (right.controls & ~left.controls) != 0
+        nobody = ~(leads[0] | leads[1])
+        kept: NDArray[np.bool_] = (left.is_near & (leads[0] | nobody)) | (right.is_near & (leads[1] | nobody))
+        if not self.rule.no_better:
+            return kept
+        is_fair = np.zeros(len(kept), np.bool_)
+        for (control, target), is_control in zip((people, people[::-1]), leads, strict=True):
+            places = np.flatnonzero(kept & (is_control | (self.rule.sensitive_differs == "none")))
+            one, other = (target, control) if self.is_mirrored else (control, target)
+            is_fair[places] |= self.rule.holds_for(one.take(places), other.take(places))
+        return is_fair
 
-    def is_marginal(self, scores: Floats) -> NDArray[np.bool_]:
-        """Return whose score is within the band around the threshold."""
-        if self.rule.score_band is None or self.threshold is None:
-            return np.ones(len(scores), np.bool_)
-        is_near: NDArray[np.bool_] = np.abs(scores - self.threshold) <= self.rule.score_band + SHIFT_TOLERANCE
-        return is_near
+    def leave_out(self, pairs: ComparablePairs, left: Standing, right: Standing) -> ComparablePairs:
+        """Leave out the other pairs, given what is asked of the rows of the left and of the right table."""
+        people = Side(pairs.left_table, pairs.left), Side(pairs.right_table, pairs.right)
+        kept = self.keeps((left.take(pairs.left), right.take(pairs.right)), people)
+        return ComparablePairs(pairs.left[kept], pairs.right[kept], pairs.left_table, pairs.right_table)
 
-    def is_fair(self, scores: tuple[Floats, Floats], people: tuple[Side, Side]) -> NDArray[np.bool_]:
-        """Return in which pairs the favoured person is no better, by the scores and the people of their two sides."""
-        kept = np.ones(len(scores[0]), np.bool_)
-        if self.rule.no_better:
-            ahead = self.sign * (scores[0] - scores[1])
-            for (favoured, other), is_favoured in ((people, ahead > 0), (people[::-1], ahead < 0)):
-                places = np.flatnonzero(is_favoured)
-                kept[places] = self.rule.holds_for(favoured.take(places), other.take(places))
-        return kept
+
+def leave_out_pairs(
+    chunks: Iterable[ComparablePairs], question: Question, rule: Comparability, *, is_mirrored: bool = False
+) -> Iterable[ComparablePairs]:
+    """Leave out pairs of a question's people as a rule asks of its audit."""
+    if not rule.asks_more:
+        return chunks
+    test, standing = PairTest(rule, is_mirrored), Standing.of(question, rule)
+    return (test.leave_out(chunk, standing, standing) for chunk in chunks)
 
 
 def find_among(
@@ -218,66 +246,65 @@ class Side:
         return self.table[self.rows[places]]
 
 
-def leave_out_by_scores(
-    chunks: Iterable[ComparablePairs], test: ScoreTest, left_scores: Floats, right_scores: Floats
-) -> Iterator[ComparablePairs]:
-    """Leave out pairs by their scores, given those of the rows of the left and of the right table."""
-    near_left, near_right = test.is_marginal(left_scores), test.is_marginal(right_scores)
-    for chunk in chunks:
-        is_near = near_left[chunk.left] & near_right[chunk.right]
-        left, right = chunk.left[is_near], chunk.right[is_near]
-        people = Side(chunk.left_table, left), Side(chunk.right_table, right)
-        kept = test.is_fair((left_scores[left], right_scores[right]), people)
-        yield ComparablePairs(left[kept], right[kept], chunk.left_table, chunk.right_table)
-
-
 def draw_pairs(
-    table: CodedTable, rule: Comparability, scores: Scores, *, most: int, seed: int, memory_limit: int | str | None
+    question: Question,
+    rule: Comparability,
+    *,
+    most: int,
+    seed: int,
+    memory_limit: int | str | None,
+    is_mirrored: bool = False,
 ) -> Gathered:
     """Draw no more than ``most`` pairs without listing or counting all, and look for partners of some people.
 
     Only people who count are drawn and looked for.
     """
-    rows = np.flatnonzero(scores.counting).astype(np.int32)
-    among, values = (table, scores.values) if len(rows) == len(table) else (table[rows], scores.values[rows])
-    test = ScoreTest.of(rule, scores)
-    if test is None:
+    table = question.table
+    rows = np.flatnonzero(question.scores.counting).astype(np.int32)
+    among, test, standing = table if len(rows) == len(table) else table[rows], None, None
+    if not rule.asks_more:
         pairs = sample_pairs(among, rule, n=most, random_state=seed, total="estimate", memory_limit=memory_limit)
         n_searched = int(pairs.n_total or 0)
     else:
-        pairs, n_searched = _draw_by_scores(among, test, values, most, seed, memory_limit)
+        test, standing = PairTest(rule, is_mirrored), Standing.of(question, rule).take(rows)
+        pairs, n_searched = _draw_and_leave_out(among, test, standing, most, seed, memory_limit)
     named = _name_rows(pairs, rows, table)
     if pairs.is_complete:
         return Gathered(named, _find_in(named.left, named.right, len(table)))
     probed = _choose_people(len(among), n_searched, seed)
-    has_partner = _probe(among, rule, probed, test, values, memory_limit)
+    chunks: Iterable[ComparablePairs] = iter_pairs(among[probed], among, rule, memory_limit=memory_limit)
+    if test is not None and standing is not None:
+        asked = standing.take(probed)
+        chunks = (test.leave_out(chunk, asked, standing) for chunk in chunks)
+    has_partner = np.zeros(len(among), np.bool_)
+    for chunk in chunks:
+        asked_rows = probed[chunk.left]
+        has_partner[asked_rows[asked_rows != chunk.right]] = True
     if len(probed) < len(among):
-        return Gathered(named, has_partner, probed=rows[probed].astype(np.int64))
+        return Gathered(named, has_partner[probed], probed=rows[probed].astype(np.int64))
     of_all = np.zeros(len(table), np.bool_)
     of_all[rows] = has_partner
     return Gathered(named, of_all)
 
 
-def _draw_by_scores(
-    table: CodedTable, test: ScoreTest, values: Floats, most: int, seed: int, memory_limit: int | str | None
+def _draw_and_leave_out(
+    table: CodedTable, test: PairTest, standing: Standing, most: int, seed: int, memory_limit: int | str | None
 ) -> tuple[ComparablePairs, int]:
-    """Draw pairs of the people within the band, and leave out those whose favoured person is better.
+    """Draw pairs, and leave out those that do not stay.
 
     Where that leaves fewer than asked for, more are drawn once, as many as should suffice: pairs that are left of a
     uniform draw are a uniform draw of those that hold. Also return how many there are before any are left out.
     """
-    near = np.flatnonzero(test.is_marginal(values)).astype(np.int32)
-    people, scores = table[near], values[near]
 
     def draw(n: int) -> tuple[ComparablePairs, ComparablePairs]:
-        drawn = sample_pairs(people, test.rule, n=n, random_state=seed, total="estimate", memory_limit=memory_limit)
-        return drawn, next(leave_out_by_scores([drawn], test, scores, scores))
+        drawn = sample_pairs(table, test.rule, n=n, random_state=seed, total="estimate", memory_limit=memory_limit)
+        return drawn, test.leave_out(drawn, standing, standing)
 
     drawn, kept = draw(most)
     if len(kept) < most and len(kept) and not drawn.is_complete:
         drawn, kept = draw(min(int(1.1 * most * len(drawn) / len(kept)) + 100, MOST_REDRAWN * most))
     share = len(kept) / max(len(drawn), 1)
-    left, right, n_all = near[kept.left], near[kept.right], int(drawn.n_total or 0)
+    left, right, n_all = kept.left, kept.right, int(drawn.n_total or 0)
     if len(kept) > most:
         chosen = np.sort(np.random.default_rng([seed, 2]).choice(len(kept), most, replace=False))
         left, right = left[chosen], right[chosen]
@@ -299,27 +326,3 @@ def _choose_people(n_people: int, n_pairs: int, seed: int) -> NDArray[np.int64]:
     n_partners = 2 * n_pairs / max(n_people, 1)
     n_probed = min(n_people, MOST_PROBED, max(FEWEST_PROBED, int(MOST_LOOKED_AT / max(n_partners, 1.0))))
     return np.sort(np.random.default_rng([seed, 1]).choice(n_people, n_probed, replace=False))
-
-
-def _probe(
-    table: CodedTable,
-    rule: Comparability,
-    probed: NDArray[np.int64],
-    test: ScoreTest | None,
-    values: Floats,
-    memory_limit: int | str | None,
-) -> NDArray[np.bool_]:
-    """Find out who of some people is comparable to anybody else."""
-    has_partner = np.zeros(len(table), np.bool_)
-    if test is None:
-        asked, others = probed, np.arange(len(table))
-        chunks: Iterable[ComparablePairs] = iter_pairs(table[probed], table, rule, memory_limit=memory_limit)
-    else:
-        near = test.is_marginal(values)
-        asked, others = probed[near[probed]], np.flatnonzero(near)
-        chunks = iter_pairs(table[asked], table[others], rule, memory_limit=memory_limit)
-        chunks = leave_out_by_scores(chunks, test, values[asked], values[others])
-    for chunk in chunks:
-        is_other = asked[chunk.left] != others[chunk.right]
-        has_partner[asked[chunk.left[is_other]]] = True
-    return has_partner[probed]

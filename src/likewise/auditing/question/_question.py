@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from likewise._checks import parameter, suggest
 from likewise._codes import number_together
 from likewise.auditing._settings import AuditSettings, Task, TaskName
+from likewise.auditing.question._reference import Reference, Values
 from likewise.auditing.question._scores import (
     LARGEST,
     Scores,
@@ -27,8 +28,6 @@ from likewise.comparable._internal import check_rule
 from likewise.exceptions import ParameterError, SchemaError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import open_frame
-
-Values = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -53,6 +52,7 @@ class Question:
     table: CodedTable  # labels and sensitive columns suffice where the pairs are known
     rule: Comparability
     scores: Scores
+    reference: Reference  # who is the control
     outcomes: NDArray[np.float64] | None  # the true numbers, in regression
     origin: str  # where the scores came from, in words
     scored_by: str | None  # whose scores they depend on besides, in words, of models that say so
@@ -67,6 +67,13 @@ class Question:
     def counted(self) -> CodedTable:
         """The table of the people who count: those whose weight is not 0."""
         return self.table if self.scores.n_people == len(self.table) else self.table[self.scores.counting]
+
+    @property
+    def controls(self) -> NDArray[np.int64]:
+        """In which sensitive columns each person has the control value, one bit for each column."""
+        of_people, combinations = number_combinations(self.table)
+        marks: NDArray[np.int64] = np.array([self.reference.mark(values) for values in combinations], np.int64)
+        return marks.take(of_people)
 
     def look_up(self, *rows: NDArray[np.integer[Any]]) -> tuple[People, list[NDArray[np.integer[Any]]]]:
         """Return the people whose values are at hand, and the positions of some rows among them."""
@@ -168,6 +175,7 @@ def build_question(
         schema=schema,
         table=table,
         rule=rule,
+        reference=Reference.of(settings.reference, table),
         scores=interpret_scores(
             values,
             table,

@@ -27,7 +27,7 @@ from likewise.auditing.evidence._distributions import (
     score_distribution,
 )
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
-from likewise.auditing.evidence._reference import Reference, measure_targets
+from likewise.auditing.evidence._reference import measure_targets
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
@@ -35,6 +35,7 @@ from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._selection import choose_worst
 from likewise.auditing.people._performance import contribute_to_spread, measure_people
 from likewise.auditing.question._question import Question
+from likewise.auditing.question._reference import Reference
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import effective_size, mean_of
 from likewise.auditing.result._audit import Audit
@@ -43,6 +44,7 @@ from likewise.comparable import Comparability
 from likewise.exceptions import ScoresCollapsed
 from likewise.record import AuditRecord
 from likewise.record._internal import (
+    MIRROR,
     ColumnDirections,
     Coverage,
     DataOrigin,
@@ -83,15 +85,18 @@ def conclude_audit(
     settings: AuditSettings,
     progress: Progress | None = None,
     checksums: Callable[[], Checksums] | None = None,
+    *,
+    mirrored: Gathered | None = None,
 ) -> Audit:
     """Compute every measure and all evidence from gathered pairs; without ``within`` there is no baseline.
 
+    Where the rule asks that the control is no better, ``mirrored`` has the pairs whose target is no better.
     ``checksums`` returns those of the question, which may take long, if they were begun before.
     """
     checksums = begin(partial(find_checksums, question), len(question.table)) if checksums is None else checksums
     scores, table, start = question.scores, question.table, step_reporter(progress)
     start("Measuring people and pairs")(0.0)
-    reference = Reference.of(settings.reference, table)
+    reference = question.reference
     by_slice, scored, of_pairs = _measure_pairs(question, gathered, within, settings)
     give_memory_back(len(table))
     confidence = settings.confidence if settings.n_resamples else None
@@ -108,7 +113,8 @@ def conclude_audit(
     start("Gathering evidence")(0.0)
     measures = {
         **_name_slices(by_slice, question),
-        **measure_targets(reference, gathered, table, scores, settings),
+        **measure_targets(question, gathered, settings),
+        **({} if mirrored is None else measure_targets(question, mirrored, settings, prefix=MIRROR)),
         **people,
         "coverage": _measure_coverage(gathered, scores, settings.confidence),
         "impact_ratio": measure_impact(groups, scores.n_people, confidence),
@@ -194,8 +200,7 @@ def _write_record(
     evidence: Mapping[str, Any],
 ) -> AuditRecord:
     scores, table, roles = question.scores, question.table, question.schema.roles
-    reference = Reference.of(settings.reference, table)
-    labels, positive = table.classes.tolist(), scores.positive
+    labels, positive, controls = table.classes.tolist(), scores.positive, question.reference.values or None
     return AuditRecord(
         likewise=__version__,
         made_at=None,
@@ -216,7 +221,7 @@ def _write_record(
         labels=tuple(labels) if scores.has_labels else (),
         threshold=scores.threshold,
         scale=scores.scale,
-        settings=SettingsRecord(**settings.to_dict() | {"reference": reference.values or None}, intervals=METHOD),
+        settings=SettingsRecord(**settings.to_dict() | {"reference": controls}, intervals=METHOD),
         versions=dict(list_versions()),
         pairs=_count_pairs(gathered, within),
         is_collapsed=find_note(notes, "collapsed") is not None,

@@ -222,7 +222,7 @@ def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Mea
     n_people = question.scores.n_people
     n_scarce = n_people if len(question.table.classes) > 1 else FEW_PAIRS
     is_worth_it = n_people >= FEWEST_EXPLAINED and gathered.n_total < n_scarce
-    if texts and is_worth_it and question.shown is None and not question.rule.asks_scores:
+    if texts and is_worth_it and question.shown is None and not question.rule.asks_more:
         explained = explain_few_pairs(question.rule, question.counted, gathered.n_total)
         texts[-1] += f" {explained}" if explained else ""
     return [Note("few_pairs", text) for text in texts]
@@ -339,7 +339,7 @@ def _note_missing_baseline(question: Question, within: Gathered | None, settings
             "no_baseline", "Pairs that are equal in the sensitive columns were not measured, so there is no baseline."
         )
     if within is not None and not len(within.pairs):
-        left_out = " once pairs are left out by their scores" if question.rule.asks_scores else ""
+        left_out = " once pairs are left out as the rule asks" if question.rule.asks_more else ""
         equal = f"No two people are comparable and equal in the sensitive columns{left_out}"
         return Note("no_baseline", f"{equal}, so there is no baseline.")
     return None

@@ -142,9 +142,9 @@ def pairs(columns: ColumnOptions, source: TableFile, options: PairsOptions) -> N
     rule.check(table)
     say_rule(console, rule, schema)
     say(console, *explain_wide_limits(rule, table))
-    if rule.asks_scores:
-        asked = " and ".join(map(parameter, rule.asks_scores))
-        say(console, f"These pairs are found without {asked}, by which an audit leaves out some for their scores.")
+    if rule.asks_more:
+        asked = " and ".join(map(parameter, rule.asks_more))
+        say(console, f"These pairs are found without {asked}, by which an audit leaves out some.")
     question = record_question(source.data, roles, rule, options.search_settings())
     if options.out is not None and is_folder(options.out):
         findings = search_into_folder(console, table, rule, options.out, options)
