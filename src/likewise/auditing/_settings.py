@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from inspect import Parameter, signature
 from typing import Any, Final, Literal, TypeVar
@@ -184,7 +184,8 @@ class AuditSettings:
 
 def _names(given: Any) -> tuple[str, ...]:
     """Return one name or several as a tuple."""
-    names = (given,) if isinstance(given, str) else tuple(given or ())
+    is_listing = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    names = tuple(given) if is_listing else () if given is None else (given,)
     if not all(isinstance(name, str) for name in names):
         raise ParameterError(f"is {given!r}; give names of columns.", "confirmed")
     return names

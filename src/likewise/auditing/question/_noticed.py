@@ -57,15 +57,13 @@ class _Ranked:
     levels: Levels
     counts: NDArray[np.int64]
     ranks: Floats  # of levels
+    variance: float
 
     @classmethod
     def of(cls, levels: Levels) -> _Ranked:
         counts = np.bincount(levels)
-        return cls(levels, counts, _mid_ranks(counts))
-
-    @property
-    def variance(self) -> float:
-        return float(self.counts @ np.square(self.ranks)) / len(self.levels)
+        ranks = _mid_ranks(counts)
+        return cls(levels, counts, ranks, _spread(counts, ranks))
 
     @property
     def n_others(self) -> int:
@@ -155,12 +153,17 @@ def _agree(column: _Ranked, target: _Ranked, ranks: Floats, is_ordered: bool) ->
         order = np.argsort(by_level / column.counts)
         of_levels = np.empty_like(of_levels)
         of_levels[order] = _mid_ranks(column.counts[order])
-    variance = min(float(column.counts @ np.square(of_levels)) / n, target.variance)
+    variance = min(column.variance if is_ordered else _spread(column.counts, of_levels), target.variance)
     return abs(float(of_levels @ by_level)) / n / variance
 
 
 def _mid_ranks(counts: NDArray[np.int64]) -> Floats:
     return np.asarray((np.cumsum(counts) - counts / 2) / max(int(counts.sum()), 1) - 0.5, np.float64)
+
+
+def _spread(counts: NDArray[np.int64], ranks: Floats) -> float:
+    """Return the variance of ranks, whose mean is 0."""
+    return float(np.vdot(counts, ranks * ranks)) / max(int(counts.sum()), 1)
 
 
 def _renumber(levels: Levels) -> Levels:
