@@ -33,7 +33,7 @@ from likewise.auditing import compare_series
 from likewise.exceptions import LikewiseError, LikewiseWarning
 
 NAME: Final = "coverage"
-TABLES: Final = 600
+TABLES: Final = 240
 MEASURES: Final = ("gap_mean", "flip_rate", "rank_gap_mean", "excess_gap_mean", "excess_flip_rate", "direction")
 NULL: Final = ("excess_gap_mean", "excess_flip_rate", "direction")  # 0 where nobody is treated differently
 SIGNIFICANT: Final = 0.05
