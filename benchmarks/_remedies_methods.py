@@ -140,7 +140,9 @@ def _seeing_or_not(settings: tuple[Setting, ...]) -> tuple[Setting, ...]:
     return tuple({**setting, "discard_sensitive": hides} for hides in (True, False) for setting in settings)
 
 
-BOTH: Final = tuple({"strength": s, "pair_weight": w} for s, w in ((3.0, 0.3), (10.0, 0.3), (10.0, 1.0), (30.0, 3.0)))
+BOTH: Final = tuple(
+    {"strength": s, "pair_weight": w} for s, w in ((1.0, 0.1), (3.0, 0.3), (10.0, 0.3), (10.0, 1.0), (30.0, 3.0))
+)
 NET_BOTH: Final = tuple({"strength": s, "pair_weight": w} for s, w in ((3.0, 0.03), (10.0, 0.1), (30.0, 0.3)))
 
 

@@ -50,13 +50,15 @@ class ScoreChanges:
         The same of everybody else. Smoothed scores leave theirs as they are; a fitted model changes them, too.
     by_group : mapping of str to float
         For each sensitive value the mean change of the score, or of the last class's one, with its sign.
+    is_outcome : bool
+        Whether these are predicted outcomes in their own units, not probabilities.
 
     Examples
     --------
     >>> from likewise.learning import ScoreChanges
     >>> print(ScoreChanges("people", 100, 40, 0.031, 0.22))
-    40 of 100 people have a comparable partner among the people themselves; their scores changed by 0.031 on \
-average, at most by 0.22. The other 60 keep their scores.
+    40 of 100 people have a comparable partner among the people themselves; their scores changed by 3.1 percentage \
+points on average, at most by 22.0. The other 60 keep their scores.
     """
 
     graph: str
@@ -67,6 +69,7 @@ average, at most by 0.22. The other 60 keep their scores.
     mean_change_of_others: float = 0.0
     largest_change_of_others: float = 0.0
     by_group: Mapping[str, float] = field(default_factory=dict)
+    is_outcome: bool = False
 
     @classmethod
     def measure(cls, graph: str, before: Numbers, after: Numbers, is_matched: NDArray[np.bool_]) -> Self:
@@ -76,21 +79,26 @@ average, at most by 0.22. The other 60 keep their scores.
             (float(one.mean()) if len(one) else 0.0, float(one.max(initial=0.0)))
             for one in (changes[is_matched], changes[~is_matched])
         ]
-        return cls(graph, len(is_matched), int(is_matched.sum()), *sizes[0], *sizes[1])
+        is_outcome = before.shape[1] == 1
+        return cls(graph, len(is_matched), int(is_matched.sum()), *sizes[0], *sizes[1], is_outcome=is_outcome)
 
     def __str__(self) -> str:
+        def shown(change: float, sign: str = "") -> str:
+            return f"{change:{sign}.3g}" if self.is_outcome else f"{100 * change:{sign}.1f}"
+
+        what, unit = ("predictions", "") if self.is_outcome else ("scores", " percentage points")
         whose = {"reference": "the stored reference", "people": "the people themselves"}.get(self.graph, "the others")
         have = "has" if self.n_matched == 1 else "have"
         others = f"The other {self.n_people - self.n_matched:,}"
         if self.mean_change_of_others:
-            others += f": by {self.mean_change_of_others:.3g}, at most by {self.largest_change_of_others:.3g}."
+            others += f": by {shown(self.mean_change_of_others)}, at most by {shown(self.largest_change_of_others)}."
         else:
             others += " keep their scores."
-        groups = ", ".join(f"{name} {change:+.3g}" for name, change in self.by_group.items())
+        groups = ", ".join(f"{name} {shown(change, '+')}" for name, change in self.by_group.items())
         return (
             f"{self.n_matched:,} of {count_of(self.n_people, 'person', 'people')} {have} a comparable partner among "
-            f"{whose}; their scores changed by {self.mean_change:.3g} on average, at most by "
-            f"{self.largest_change:.3g}. {others}" + (f" Mean change by group: {groups}." if groups else "")
+            f"{whose}; their {what} changed by {shown(self.mean_change)}{unit} on average, at most by "
+            f"{shown(self.largest_change)}. {others}" + (f" Mean change by group: {groups}." if groups else "")
         )
 
 

@@ -18,7 +18,7 @@ from likewise.schema import CodedTable
 
 TOLERANCE: Final = 1e-10  # of the residual, against the scores
 MOST_STEPS: Final = 10_000
-MOST_BYTES: Final = 800_000_000  # for pairs that may be listed in parts: with more, solving takes over a minute
+MOST_BYTES: Final = 2_000_000_000  # for pairs that may be listed in parts: with more, solving takes over a minute
 SURE: Final = 1e-6  # probabilities are cut to [SURE, 1 - SURE], so that their logits are finite
 
 
