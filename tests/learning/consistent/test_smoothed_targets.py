@@ -64,7 +64,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "XGBoost": trees,
     "HistGradientBoosting": lambda: make_pipeline(encoder(dense=True), HistGradientBoostingClassifier(max_iter=40)),
     "forest": lambda: make_pipeline(encoder(dense=True), RandomForestClassifier(30, min_samples_leaf=5)),
-    "network": lambda: NetworkClassifier((16,), roles=DATA.roles, n_iterations=300, weight_decay=1e-3, random_state=0),
+    "network": lambda: NetworkClassifier((16,), roles=DATA.roles, n_iterations=120, weight_decay=1e-3, random_state=0),
 }
 
 
@@ -289,18 +289,18 @@ def test_it_says_for_whom_scores_changed_and_by_how_much() -> None:
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.PairsSampled")
 def test_where_pairs_do_not_fit_into_memory_those_within_parts_of_the_people_are_used() -> None:
     random = np.random.default_rng(0)
-    X = np.column_stack([random.integers(2, size=3000), random.random(3000), random.random(3000)])
-    y = (random.random(3000) < expit(2 * X[:, 0] + X[:, 1] - 1)).astype(int)
+    X = np.column_stack([random.integers(2, size=2000), random.random(2000), random.random(2000)])
+    y = (random.random(2000) < expit(2 * X[:, 0] + X[:, 1] - 1)).astype(int)
     roles = Roles(sensitive="x0", continuous=["x1", "x2"])
     rule = Comparability(0, 0.5)
     groups = X[:, 0] == 1
     spreads = []
-    for limit in (None, "4 MB"):
+    for limit in (None, "2 MB"):
         model = SmoothedTargetsClassifier(
             LogisticRegression(), roles, rule, discard_sensitive=False, memory_limit=limit, random_state=0
         ).fit(X, y)
         spreads.append(model.targets_[groups, 1].mean() - model.targets_[~groups, 1].mean())
-        assert model.changes_.n_matched == 3000
+        assert model.changes_.n_matched == 2000
     assert 0 < spreads[0] < 0.1
     assert spreads[1] == pytest.approx(spreads[0], abs=0.01)
     plain = LogisticRegression().fit(X, y).predict_proba(X)[:, 1]
