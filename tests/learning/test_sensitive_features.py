@@ -25,6 +25,7 @@ from likewise import (
     ConsistentRegressor,
     LeastGap,
     Roles,
+    SmoothedTargetsClassifier,
     UniformGenerator,
     gap_scorer,
     load_dataset,
@@ -53,6 +54,7 @@ def logistic() -> Any:
 
 MODELS: dict[str, Callable[[], Any]] = {
     "antidotes": lambda: AugmentedClassifier(logistic(), GENERATOR, random_state=0),
+    "targets": lambda: SmoothedTargetsClassifier(logistic(), DATA.roles, DATA.rule, random_state=0),
     "pairs": lambda: ConsistentClassifier(logistic(), DATA.roles, DATA.rule, 2.0, generator=GENERATOR, random_state=0),
 }
 
@@ -66,14 +68,17 @@ def routing() -> Iterator[None]:
 def hidden(name: str) -> Any:
     """Return the same model, fitted to rows with the sensitive columns, which its own pipeline drops."""
     model = MODELS[name]()
-    if name == "antidotes":
+    if name != "pairs":
         return model.set_params(discard_sensitive=True).fit(PEOPLE, LABELS)
     drop = FunctionTransformer(lambda frame: frame.drop(columns=SENSITIVE))
     return model.set_params(estimator=make_pipeline(drop, *(step for _, step in logistic().steps))).fit(PEOPLE, LABELS)
 
 
 @pytest.mark.long(2)
-@pytest.mark.parametrize(("name", "library"), [("pairs", "pandas"), *(("antidotes", library) for library in LIBRARIES)])
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [("pairs", "pandas"), ("targets", "polars"), *(("antidotes", library) for library in LIBRARIES)],
+)
 def test_the_model_is_that_of_rows_with_the_columns_hidden(name: str, library: str) -> None:
     convert = LIBRARIES[library]
     model = MODELS[name]().fit(SEEN, LABELS, sensitive_features=convert(BESIDE))
