@@ -182,10 +182,10 @@ def directions(found: Audit) -> Table:
         table.add_column(heading)
     for heading in ("pairs", "on average by", "p (Holm)"):
         table.add_column(heading, justify="right")
-    tested = [(one.p_adjusted, one.mean_gap, one) for one in found.directions if one.p_adjusted is not None]
-    for p, gap, one in sorted(tested, key=lambda entry: entry[:2])[:N_DIRECTIONS]:
+    tested = [one for one in found.directions if one.p_adjusted is not None]
+    for one in sorted(tested, key=lambda one: one.rank)[:N_DIRECTIONS]:
         lower, higher = ", ".join(map(str, one.target)), ", ".join(map(str, one.origin))
-        table.add_row(lower, higher, f"{one.n_pairs:,}", f"{-gap:.1%}", f"{p:.4f}")
+        table.add_row(lower, higher, f"{one.n_pairs:,}", f"{-one.lean:.1%}", f"{one.p_adjusted:.3f}")
     return table
 
 

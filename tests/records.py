@@ -48,7 +48,14 @@ def make_direction(origin: str, target: str) -> dict[str, Any]:
     return {
         **{"origin": [origin], "target": [target], "n_pairs": 90, "n_lower": 60, "n_higher": 25, "n_equal": 5},
         **{"n_flips_down": 12, "n_flips_up": 3, "mean_gap": -0.032, "low": -0.041, "high": 0.002},
-        **{"n_apart": 40, "p_value": 0.0005, "p_adjusted": 0.001},
+        **{
+            "adjusted_gap": -0.03,
+            "adjusted_low": -0.04,
+            "adjusted_high": -0.02,
+            "p_value": 0.0005,
+            "p_adjusted": 0.001,
+        },
+        "balance": [{"column": "age", "difference": 0.012}, {"column": "job", "changed": 0.25}],
     }
 
 

@@ -79,9 +79,10 @@ found = audit("p", people, roles=roles, rule=rule, n_resamples=200)
 print(found)
 
 # %%
-# Who is scored lower than whom? A signed mean gap that is unlikely to be chance has a small adjusted p.
+# Who is scored lower than whom? An adjusted gap, of people alike in every column, that is unlikely to be chance has a
+# small p.
 
-for direction in sorted(found.directions, key=lambda one: one.mean_gap)[:3]:
+for direction in sorted(found.directions, key=lambda one: one.rank)[:3]:
     print(direction)
 
 # %%

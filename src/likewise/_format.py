@@ -17,9 +17,10 @@ PLAIN: Final = frozenset(
     )
 )
 POINTS: Final = " pp"
+TOO_FEW: Final = "too few people to conclude"
 WIDTH: Final = 100  # letters in a line of text
 # the names of gaps between two scores
-GAP: Final = re.compile(r"(?<!rank_)gap_(mean|median|q3|q95|max)$|^certified_(mean|max)$|^(sensitive_)?part$")
+GAP: Final = re.compile(r"(?<!rank_)gap_(mean|median|q3|q95|max)$|^(certified_(mean|max)|(\w+_)?part|adjusted_gap)$")
 # of GitHub, where a line begins, and of Azure and TeamCity, anywhere: ##[error], ##vso[...]
 COMMAND: Final = re.compile(r"((?:^|(?<=[\r\n]))[^\w\r\n]*?)(?=::)|(?<=#)(?=#\w*\[)")
 SMALLEST: Final = 0.001  # a plain number below it would show as 0.000
@@ -50,6 +51,11 @@ def show_value(name: str, value: float | None, decimals: int | None = None, *, p
 def show_points(value: float) -> str:
     """Format a gap between two probabilities in percentage points: 3.67 pp."""
     return f"{100 * value:z.2f}{POINTS}"
+
+
+def show_p(p: float) -> str:
+    """Format a p-value."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def show_limit(name: str, limit: float, *, points: bool = False) -> str:

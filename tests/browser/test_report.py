@@ -21,7 +21,7 @@ SECTIONS = (
     "Verdict",
     "Before and after",
     "Selection rates by group",
-    "Differences between groups (signed mean gap)",
+    "Differences between groups",
     "What was compared",
     "Gaps by label",
     "Same-group pairs (baseline)",

@@ -90,7 +90,7 @@ def test_a_model_card_has_its_parts_in_order_and_the_numbers_of_the_record(judge
         "1,000 rows of people.csv",
         "ab12",
         "| Label yes (positive) | 193 | 31.60 pp (28.44 to 34.76) |",
-        "From m to f: signed mean gap -3.20 pp (-4.10 to +0.20) over 90 pairs, adjusted p 0.0010.",
+        "From m to f: adjusted gap -3.00 pp (-4.00 to -2.00) over 90 pairs, p (Holm) 0.001.",
         "193 of 1,000 people (19.30%) are matched",
         "| ROC AUC | 0.840 (0.756 to 0.924) | 1,000 |",
         "- Half of the pairs were measured.",

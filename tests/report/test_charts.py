@@ -124,8 +124,8 @@ def test_people_scores_and_calibration_are_those_of_the_record(record: dict[str,
 
 def test_directions_that_stand_out_are_chosen_first_and_in_order(record: dict[str, Any]) -> None:
     one = record["directions"][0]
-    others = [{**one, "target": [f"t{i}"], "mean_gap": -0.001 * i, "p_adjusted": 0.9} for i in range(20)]
-    last = {**one, "target": ["far"], "mean_gap": 0.05, "low": None, "high": None}
+    others = [{**one, "target": [f"t{i}"], "adjusted_gap": -0.001 * i, "p_adjusted": 0.9} for i in range(20)]
+    last = {**one, "target": ["far"], "adjusted_gap": 0.05, "adjusted_low": None, "adjusted_high": None}
     record["directions"] = [*others, last]
     chart = direction_chart(AuditRecord.of(record))
     assert chart is not None

@@ -22,7 +22,7 @@ from likewise.report._text import measured
 TITLES = [
     "Verdict",
     "Selection rates by group",
-    "Differences between groups (signed mean gap)",
+    "Differences between groups",
     "What was compared",
     "Gaps by label",
     "Same-group pairs (baseline)",
@@ -127,11 +127,11 @@ def test_the_matrix_tells_both_directions_with_opposite_signs(record: dict[str, 
     table = page.find("table", section="directions", class_="matrix")
     assert len(table) == 1
     cells = [" ".join(one.text.split()) for one in page.find("td", section="directions")]
-    assert "-3.20 pp90 pairs" in cells
-    assert "+3.20 pp90 pairs" in cells
+    assert "-3.00 pp90 pairs" in cells
+    assert "+3.00 pp90 pairs" in cells
     titles = [one.attributes.get("title") for one in page.find("td", section="directions")]
-    assert "-3.20 pp (-4.10 to +0.20), p (Holm) 0.0010" in titles
-    assert "+3.20 pp (-0.20 to +4.10), p (Holm) 0.0010" in titles
+    assert "-3.00 pp (-4.00 to -2.00), p (Holm) 0.001" in titles
+    assert "+3.00 pp (+2.00 to +4.00), p (Holm) 0.001" in titles
 
 
 def test_too_many_combinations_are_a_list(record: dict[str, Any]) -> None:
@@ -322,11 +322,11 @@ def test_a_baseline_without_pairs_is_none(record: dict[str, Any]) -> None:
 
 
 def test_what_may_be_chance_is_never_in_a_deep_tint(record: dict[str, Any]) -> None:
-    clear, vague = record["directions"][0], {**record["directions"][0], "mean_gap": 0.3, "p_adjusted": 0.4}
+    clear, vague = record["directions"][0], {**record["directions"][0], "adjusted_gap": 0.3, "p_adjusted": 0.4}
     record["directions"] = [clear, vague | {"target": ["x"]}]
     tints = {cell.mean: (cell.tint, cell.is_significant) for row in lay(record).rows for cell in row if cell}
     assert tints == {
-        **{"-3.20 pp": (-3, True), "+3.20 pp": (3, True)},
+        **{"-3.00 pp": (-3, True), "+3.00 pp": (3, True)},
         **{"+30.00 pp": (1, False), "-30.00 pp": (-1, False)},
     }
     record["directions"] = [vague]

@@ -69,7 +69,7 @@ def test_sections_come_in_order(judged: dict[str, Any]) -> None:
     assert heads(to_markdown(judged)) == [
         "Verdict",
         "Selection rates by group",
-        "Differences between groups (signed mean gap)",
+        "Differences between groups",
         "What was compared",
         "Notes",
         "Gaps",
@@ -127,9 +127,16 @@ def test_without_a_baseline_there_are_no_columns_for_it(record: dict[str, Any]) 
     assert "aseline" not in section(written, "Gaps") + section(written, "Rank gaps")
 
 
-def test_directions_have_signs_intervals_and_p_values(record: dict[str, Any]) -> None:
-    written = section(to_markdown(record), "Differences between groups (signed mean gap)")
-    assert "| m | f | 90 | 60 | 25 | 5 | 12 | 3 | -3.20 pp (-4.10 to +0.20) | 0.0005 | 0.0010 |" in written
+def test_directions_have_signs_intervals_p_values_and_balance(record: dict[str, Any]) -> None:
+    few = {"adjusted_low": None, "adjusted_high": None, "p_value": None, "p_adjusted": None}
+    record["directions"].append({**record["directions"][0], "target": ["x"], **few})
+    written = section(to_markdown(record), "Differences between groups")
+    assert (
+        "| m | f | 90 | 60 | 25 | 5 | 12 | 3 | -3.20 pp | -3.00 pp (-4.00 to -2.00) | < 0.001 | 0.001 |"
+        in written.replace("&lt;", "<")
+    )
+    assert "| -3.00 pp (too few people to conclude) | - | - |" in written
+    assert "| m | f | age +1.20%; job in 25.00% of pairs |" in written
 
 
 def test_ten_worst_pairs_are_side_by_side_with_differences_in_bold(record: dict[str, Any]) -> None:
@@ -247,7 +254,7 @@ def test_what_could_not_be_measured_leaves_a_dash_or_a_sentence(record: dict[str
     assert "Label no: 0 pairs, baseline 0 pairs\n\nNothing could be measured." in written
     assert "| ROC AUC | - | 1,000 |" in written
     assert not {
-        "Differences between groups (signed mean gap)",
+        "Differences between groups",
         "Worst pairs",
         "Coverage and selection rates by group",
         "Notes",

@@ -57,4 +57,4 @@ def test_intervals_counts_and_signs() -> None:
         "0.00%",
         "-",
     ]
-    assert [p_value(one) for one in (0.05, 0.00001, None)] == ["0.0500", "< 0.0001", "-"]
+    assert [p_value(one) for one in (0.05, 0.00001, None)] == ["0.050", "< 0.001", "-"]

@@ -7,7 +7,7 @@ from likewise.auditing.evidence._groups import fairlearn_measures, impact_ratio,
 from likewise.auditing.evidence._review_merge import merge_reviews
 from likewise.auditing.evidence._review_sheet import review_table, write_review_sheet
 from likewise.auditing.evidence._tables import cases_table
-from likewise.auditing.inference._sign_flips import adjust_p_values, sign_flip_test
+from likewise.auditing.inference._signed_gaps import adjust_p_values
 from likewise.auditing.pairs._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
 from likewise.auditing.policy._policy import Policy
 from likewise.auditing.policy._verdict import Verdict, assert_passes
@@ -19,6 +19,7 @@ from likewise.record._internal import (
     AuditSeries,
     Change,
     Check,
+    ColumnBalance,
     ColumnDirections,
     Comparison,
     Conclusion,
@@ -38,6 +39,7 @@ __all__ = [
     "AuditSeries",
     "Change",
     "Check",
+    "ColumnBalance",
     "ColumnDirections",
     "Comparison",
     "Conclusion",
@@ -73,7 +75,6 @@ __all__ = [
     "rate_groups",
     "review_table",
     "score_gaps",
-    "sign_flip_test",
     "signed_gaps",
     "write_review_sheet",
 ]

@@ -6,8 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from likewise._format import count_of, line_up, show_cell
+from likewise._format import TOO_FEW, count_of, line_up, show_cell, show_p
 from likewise.record._measures import Measure
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnBalance:
+    """How far the two people of a pair differ in one compared column, over the pairs of a transition.
+
+    Parameters
+    ----------
+    column : str
+    difference : float or None
+        Of numbers and ranks: the target's value minus the origin's on average, as a share of the column's range.
+    changed : float or None
+        Of a discrete column: the share of pairs in which it differs.
+    """
+
+    column: str
+    difference: float | None = None
+    changed: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +38,7 @@ class Direction:
     Parameters
     ----------
     origin, target : tuple
-        Two combinations of sensitive values. An audit orders them so that the target is worse off on average.
+        Two combinations of sensitive values. An audit orders them so that the target is worse off, by the adjusted gap.
     n_pairs : int
         Pairs with one person of each.
     n_lower, n_higher, n_equal : int
@@ -34,13 +52,17 @@ class Direction:
         Its confidence interval; None where there are too few independent pairs.
     lower_interval, higher_interval, flips_down_interval, flips_up_interval : tuple of float, or None
         Confidence intervals of the four counts, as shares of the pairs.
-    n_apart : int or None
-        Pairs in the test, drawn so that nobody is in two of them. None where nothing was tested.
+    adjusted_gap : float or None
+        The signed gap of people who are alike in every compared column: the intercept of a regression of the pairs'
+        signed gaps on their signed differences in these columns. None where it cannot be told apart from them.
+    adjusted_low, adjusted_high : float or None
+        Its confidence interval; None where too few people count to conclude anything.
     p_value : float or None
-        Of a sign-flip test: the probability of a mean at least as far from zero if the two people of each pair were
-        exchangeable.
+        The two-sided p-value of the adjusted gap, of the same estimate as its interval.
     p_adjusted : float or None
-        The same, adjusted for the number of directions (Holm).
+        The same, adjusted for the number of directions shown (Holm).
+    balance : tuple of ColumnBalance
+        How far the pairs differ in each compared column, of those that differ in any pair.
     favours_low : bool
         Whether low scores are favourable.
     lower_share, higher_share, flips_down_share, flips_up_share : float or None
@@ -74,9 +96,12 @@ class Direction:
     higher_interval: tuple[float, ...] | None = None
     flips_down_interval: tuple[float, ...] | None = None
     flips_up_interval: tuple[float, ...] | None = None
-    n_apart: int | None = None
+    adjusted_gap: float | None = None
+    adjusted_low: float | None = None
+    adjusted_high: float | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
+    balance: tuple[ColumnBalance, ...] = ()
     favours_low: bool = False
     lower_share: float | None = None
     higher_share: float | None = None
@@ -92,9 +117,27 @@ class Direction:
         if self.n_flips_down or self.n_flips_up:
             down, up = _weigh(self.n_flips_down, self.flips_down_share), _weigh(self.n_flips_up, self.flips_up_share)
             flips = f"; only {origin} approved in {down}, only {target} in {up}"
-        mean = f"signed mean gap {Measure(self.mean_gap, self.low, self.high)}"
-        chance = "" if self.p_adjusted is None else f", adjusted p = {self.p_adjusted:.2g}"
-        return f"{target} compared with {origin}: {counted}{flips}; {mean}{chance}"
+        gaps = f"signed mean gap {self.mean_gap:.3g}"
+        if self.adjusted_gap is not None:
+            gaps += f", adjusted {Measure(self.adjusted_gap, self.adjusted_low, self.adjusted_high)}"
+        if self.is_undecided or self.p_adjusted is not None:
+            gaps += f", {TOO_FEW}" if self.p_adjusted is None else f", p (Holm) {show_p(self.p_adjusted)}"
+        return f"{target} compared with {origin}: {counted}{flips}; {gaps}"
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether too few people count to conclude anything, or too few for as many columns."""
+        return self.p_value is None and (self.adjusted_gap is not None or bool(self.balance))
+
+    @property
+    def lean(self) -> float:
+        """The side to which the target leans: the adjusted gap, or the mean where that is not known."""
+        return self.mean_gap if self.adjusted_gap is None else self.adjusted_gap
+
+    @property
+    def rank(self) -> tuple[float, float, int]:
+        """The clearer a direction, the lower: by p-value, then by gap and by the number of pairs."""
+        return 1.0 if self.p_adjusted is None else self.p_adjusted, -abs(self.lean), -self.n_pairs
 
     def share_of(self, name: str) -> float | None:
         """Return the share of the pairs that are ``lower``, ``higher``, ``flips_down`` or ``flips_up``, by weight."""
@@ -119,8 +162,12 @@ class Direction:
             flips_down_share=self.flips_up_share,
             flips_up_share=self.flips_down_share,
             mean_gap=0.0 - self.mean_gap,
-            low=None if self.high is None else 0.0 - self.high,
-            high=None if self.low is None else 0.0 - self.low,
+            low=_turn(self.high),
+            high=_turn(self.low),
+            adjusted_gap=_turn(self.adjusted_gap),
+            adjusted_low=_turn(self.adjusted_high),
+            adjusted_high=_turn(self.adjusted_low),
+            balance=tuple(replace(one, difference=_turn(one.difference)) for one in self.balance),
             lower_interval=self.higher_interval,
             higher_interval=self.lower_interval,
             flips_down_interval=self.flips_up_interval,
@@ -137,7 +184,9 @@ class Direction:
         for name, (share, ends) in counted.items():
             low, high = ends or (None, None)
             shares[name] = Measure(share, low, high, self.n_pairs)
-        return {"signed_gap_mean": Measure(self.mean_gap, self.low, self.high, self.n_pairs), **shares}
+        mean = Measure(self.mean_gap, self.low, self.high, self.n_pairs)
+        adjusted = Measure(self.adjusted_gap, self.adjusted_low, self.adjusted_high, self.n_pairs)
+        return {"signed_gap_mean": mean, "adjusted_gap": adjusted, **shares}
 
     def name(self, columns: Sequence[str]) -> str:
         """Name the transition as a policy does: ``sex: Male → Female``."""
@@ -146,6 +195,10 @@ class Direction:
             for values in (self.origin, self.target)
         )
         return f"{', '.join(columns)}: {origin} → {target}"
+
+
+def _turn(value: float | None) -> float | None:
+    return None if value is None else 0.0 - value
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from likewise.record._attribution import (
 )
 from likewise.record._changes import AuditSeries, Comparison, SeriesPair, SeriesPoint
 from likewise.record._evidence import (
+    ColumnBalance,
     ColumnDirections,
     Coverage,
     Direction,

@@ -44,6 +44,7 @@ TARGET_MEASURES: Final = OF_TARGETS | {  # where the rule asks that the control 
 }
 TRANSITION_MEASURES: Final = {  # of the pairs of one transition between sensitive values, "sex: Male → Female"
     "signed_gap_mean": "signed mean gap of a transition: negative where its second group is worse off",
+    "adjusted_gap": "the same of people who are alike in every compared column, by a regression over the pairs",
     "favoured_share": "share of the pairs of a transition in which the second group's person has the better score",
     "only_approved_share": "share of the pairs of a transition in which only the second group's person is approved",
 }

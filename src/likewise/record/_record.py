@@ -303,8 +303,13 @@ class AuditRecord:
         for name, directions in {"directions": self.directions, **by_column}.items():
             if any(isinstance(value, list | dict) for one in directions for value in (*one.origin, *one.target)):
                 raise FormError(f"{name} has a sensitive value that is a list")
-            if not all(abs(end or 0) < LARGEST_GAP for one in directions for end in (one.mean_gap, one.low, one.high)):
-                raise FormError(f"{name} has an infinite or absurd mean gap")
+            gaps = [
+                end
+                for one in directions
+                for end in (one.mean_gap, one.low, one.high, one.adjusted_gap, one.adjusted_low, one.adjusted_high)
+            ]
+            if not all(abs(end or 0) < LARGEST_GAP for end in gaps):
+                raise FormError(f"{name} has an infinite or absurd gap")
 
 
 def _read_notes(record: Mapping[str, Any]) -> list[dict[str, str]]:

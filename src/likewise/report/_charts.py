@@ -12,7 +12,7 @@ from typing import Final
 from likewise._format import POINTS, count_of, show_found, show_value
 from likewise.record import AuditRecord
 from likewise.record._internal import Change, Comparison, Direction, GapSlice, Measure
-from likewise.report._evidence import SIGNIFICANT, choose_directions, is_significant, name_sides
+from likewise.report._evidence import SIGNIFICANT, adjusted_gap, choose_directions, is_significant, name_sides
 from likewise.report._text import as_text, clean, p_value, percent, shorten, signed_gap, signed_number, tidy
 
 PAIRS: Final = "Comparable pairs"
@@ -321,13 +321,13 @@ def make_series(name: str, counts: Sequence[float], n: float) -> Series:
 
 
 def direction_chart(record: AuditRecord) -> DotPlot | None:
-    """Signed mean gap of each transition between sensitive values; significant ones are chosen first."""
-    directions = record.directions
+    """Adjusted gap of each transition between sensitive values; significant ones are chosen first."""
+    directions = [one for one in record.directions if one.adjusted_gap is not None]
     if not directions:
         return None
     chosen = choose_directions(directions, MAX_DIRECTIONS)
     points = record.in_points
-    dots = tuple(_direction(one, points) for one in sorted(chosen, key=lambda one: one.mean_gap))
+    dots = tuple(_direction(one, points) for one in sorted(chosen, key=lambda one: one.lean))
     reach = [end for dot in dots for end in (dot.value, dot.low, dot.high) if end is not None]
     span = max(max(reach), -min(reach)) or 0.01
     ends = min(*reach, -0.25 * span), max(*reach, 0.25 * span)  # room beyond zero shows that nobody is there
@@ -335,13 +335,13 @@ def direction_chart(record: AuditRecord) -> DotPlot | None:
     lower, higher = (side.lower() for side in name_sides(record))
     left_out = f" The chart shows {len(dots):,} of {len(directions):,}." if len(dots) < len(directions) else ""
     return DotPlot(
-        "Differences between groups (signed mean gap)",
-        f"Signed mean gap of {count_of(len(directions), 'transition')} between sensitive values: "
+        "Differences between groups (adjusted gap)",
+        f"Adjusted gap of {count_of(len(directions), 'transition')} between sensitive values: "
         f"{'first score minus second' if record.favours_low else 'second score minus first'}. "
-        f"{n_significant:,} significant (adjusted p below {SIGNIFICANT:g}).{left_out}",
-        make_axis("Signed mean gap", *ends, as_points if points else as_percent, is_grown=True),
+        f"{n_significant:,} significant (p (Holm) below {SIGNIFICANT:g}).{left_out}",
+        make_axis("Adjusted gap", *ends, as_points if points else as_percent, is_grown=True),
         dots,
-        f"Significant (adjusted p < {SIGNIFICANT:g})",
+        f"Significant (p (Holm) < {SIGNIFICANT:g})",
         "Not significant",
         (f"← second is {lower}", f"second is {higher} →"),
     )
@@ -350,17 +350,17 @@ def direction_chart(record: AuditRecord) -> DotPlot | None:
 def _direction(one: Direction, points: bool) -> Dot:
     origin, target = clean(as_text(one.origin)), clean(as_text(one.target))
     lower, higher = ("worse off", "better off") if one.favours_low else ("scored lower", "higher")
-    chance = "" if one.p_adjusted is None else f", adjusted p {p_value(one.p_adjusted)}"
+    chance = "" if one.p_adjusted is None else f", p (Holm) {p_value(one.p_adjusted)}"
     return Dot(
         _lines(origin, target),
-        signed_gap(one.mean_gap, points=points),
+        signed_gap(one.lean, points=points),
         f"From {shorten(origin, LONGEST_TIP)} to {shorten(target, LONGEST_TIP)}: "
-        f"{signed_number(one.mean_gap, one.low, one.high, points=points)}{chance}. "
+        f"{adjusted_gap(one, points=points)}{chance}. "
         f"Of {count_of(one.n_pairs, 'pair')}, the second is {lower} in "
         f"{one.n_lower:,}, {higher} in {one.n_higher:,}, equal in {one.n_equal:,}",
-        one.mean_gap,
-        one.low,
-        one.high,
+        one.lean,
+        one.adjusted_low,
+        one.adjusted_high,
         is_filled=is_significant(one),
     )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from likewise._format import count_of, show_value
+from likewise._format import TOO_FEW, count_of, show_value
 from likewise.record import AuditRecord
 from likewise.record._internal import Direction, Factor, GroupRate, PairCase, PersonGap, RuleTerms
 from likewise.report._text import (
@@ -35,19 +35,23 @@ FAINT: Final = 1  # the deepest tint of what is not significant
 ABOUT_DIRECTIONS: Final = (
     "Each row compares people with the values under “To” with comparable people who have those under “From”. The "
     "signed gap is {difference}: negative means that people under “To” are {worse}. “{Lower}”, “{Higher}” and “Equal” "
-    "count pairs{flips}. p is from a sign-flip test on pairs that share no person; p (Holm) is adjusted for the number "
-    "of rows."
+    "count pairs{flips}. The two of a pair may differ in the compared columns within the tolerance; the adjusted gap "
+    "is that of people who are alike in all of them (the intercept of a regression of the pairs' signed gaps on their "
+    "signed differences). Its interval and p are of one estimate; p (Holm) allows for all transitions shown, "
+    "those by one column included. Nothing is concluded where fewer than three people count on either side (ten, where "
+    "scores are decisions), or where people are too few for as many columns."
 )
 ABOUT_COLUMN_DIRECTIONS: Final = (
     "The same by each sensitive column alone, whatever the other sensitive columns do. A pair that differs in several "
-    "of them counts once under each, so these rows overlap; p (Holm) is adjusted for the rows of one column."
+    "of them counts once under each, so these rows overlap."
 )
 FLIPS: Final = "; “Only From approved” and “Only To approved” those with different decisions, by whom they favour"
 ABOUT_MATRIX: Final = (
-    "Rows and columns are the sensitive values of the two people of a pair. Each cell is the signed mean gap: {side}. "
+    "Rows and columns are the sensitive values of the two people of a pair. Each cell is the adjusted gap: {side}. "
     "Every transition appears twice, with opposite signs."
 )
 ABOUT_BOLD: Final = " Bold: statistically significant (Holm-adjusted p below 0.05)."
+MOST_UNLIKE: Final = {"difference": 3, "changed": 2}  # columns of a transition whose balance is told
 MAX_COLUMNS: Final = 24
 MAX_RELEVANT: Final = 60  # columns that differ or are sensitive
 EQUAL: Final = "must be equal"
@@ -150,21 +154,48 @@ def _list_directions(
             count(one.n_pairs),
             *_weigh((one.n_lower, one.lower_share), (one.n_higher, one.higher_share), (one.n_equal, _rest(one))),
             *_weigh(*((one.n_flips_down, one.flips_down_share), (one.n_flips_up, one.flips_up_share)) * has_flips),
-            signed_number(one.mean_gap, one.low, one.high, points=record.in_points),
+            Number(signed_gap(one.mean_gap, points=record.in_points), one.mean_gap),
+            adjusted_gap(one, points=record.in_points),
             Number(p_value(one.p_value), one.p_value),
             Number(p_value(one.p_adjusted), one.p_adjusted),
         )
         for before, one in listed
         if id(one) in kept
     ]
+    gaps = ("Signed mean gap", "Adjusted gap", "p", "p (Holm)")
     return Table(
         caption=caption,
-        head=(*column, "From", "To", "Pairs", *name_sides(record), "Equal", *flips, "Signed mean gap", "p", "p (Holm)"),
+        head=(*column, "From", "To", "Pairs", *name_sides(record), "Equal", *flips, *gaps),
         rows=tuple(rows),
         n_text=2 + len(column),
         more=count_left_out(len(listed), MAX_ROWS, "directions"),
         is_sortable=True,
     )
+
+
+def adjusted_gap(one: Direction, *, points: bool) -> Number:
+    """Format the adjusted gap with its interval, or with the words that too few people count."""
+    shown = signed_number(one.adjusted_gap, one.adjusted_low, one.adjusted_high, points=points)
+    return replace(shown, interval=TOO_FEW) if one.is_undecided else shown
+
+
+def balance_table(record: AuditRecord) -> Table | None:
+    """In which compared columns the pairs of a transition differ most; None where they differ in none."""
+    rows = [
+        (_name(one.origin), _name(one.target), join(balance, "; "))
+        for one in choose_directions(record.directions, MAX_COMBINATIONS)
+        if (balance := list(_tell_balance(one)))
+    ]
+    head = ("From", "To", "To less From on average, in % of the range; discrete columns: pairs that differ")
+    return Table(caption="Balance of the compared columns", head=head, rows=tuple(rows), n_text=3) if rows else None
+
+
+def _tell_balance(one: Direction) -> Iterator[Value]:
+    for what, most in MOST_UNLIKE.items():
+        differ = [(found, part) for part in one.balance if (found := getattr(part, what)) is not None]
+        for found, part in sorted(differ, key=lambda two: -abs(two[0]))[:most]:
+            told = f"in {percent(found)} of pairs" if what == "changed" else f"{found:+z.2%}"
+            yield join([show(part.column), Value(told)], " ")
 
 
 def _weigh(*counted: tuple[int | None, float | None]) -> Iterator[Number]:
@@ -188,7 +219,7 @@ def direction_matrix(record: AuditRecord) -> Matrix | None:
     known = [one.values for one in record.coverage if one.columns == record.sensitive]
     combinations.sort(key=lambda one: known.index(one) if one in known else len(known))
     clear = list(filter(is_significant, directions))  # one odd pair must not make all others look pale
-    widest = max(abs(one.mean_gap) for one in clear or directions)
+    widest = max(abs(one.adjusted_gap or 0.0) for one in clear or directions)
     cells: dict[tuple[Any, Any], Transition] = {}
     for one in directions:
         cells[one.origin, one.target] = _cell(one, widest, record.in_points)
@@ -201,11 +232,11 @@ def direction_matrix(record: AuditRecord) -> Matrix | None:
 
 
 def _cell(one: Direction, widest: float, points: bool) -> Transition:
-    details = f"{signed_number(one.mean_gap, one.low, one.high, points=points)}, p (Holm) {p_value(one.p_adjusted)}"
+    details = f"{adjusted_gap(one, points=points)}, p (Holm) {p_value(one.p_adjusted)}"
     deepest = N_TINTS if is_significant(one) else FAINT
-    tint = min(max(round(N_TINTS * (one.mean_gap / widest)), -deepest), deepest) if widest else 0
+    tint = min(max(round(N_TINTS * ((one.adjusted_gap or 0.0) / widest)), -deepest), deepest) if widest else 0
     return Transition(
-        signed_gap(one.mean_gap, points=points), count_of(one.n_pairs, "pair"), details, tint, is_significant(one)
+        signed_gap(one.adjusted_gap, points=points), count_of(one.n_pairs, "pair"), details, tint, is_significant(one)
     )
 
 

@@ -24,7 +24,6 @@ from likewise.report._text import (
     markdown_table,
     measured,
     p_value,
-    signed_number,
 )
 
 MAX_PAIRS: Final = 10
@@ -78,10 +77,11 @@ def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) 
         _verdict(record),
         _section("## Selection rates by group", rates) if rates else [],
         _section(
-            "## Differences between groups (signed mean gap)",
+            "## Differences between groups",
             _table(measures.target_table(record)),
             evidence.about_directions(record),
             _table(directions),
+            _table(evidence.balance_table(record)),
             *((evidence.ABOUT_COLUMN_DIRECTIONS, _table(by_column)) if by_column else ()),
         )
         if directions
@@ -305,10 +305,10 @@ def _gap_summary(record: AuditRecord) -> list[str]:
 
 
 def _significant(record: AuditRecord) -> list[str]:
-    found = sorted(filter(evidence.is_significant, record.directions), key=lambda one: -abs(one.mean_gap))
+    found = sorted(filter(evidence.is_significant, record.directions), key=lambda one: one.rank)
     if not found:
         below = f"{evidence.SIGNIFICANT:g}"
-        return [f"No transition between sensitive values has an adjusted p-value below {below}.", ""]
+        return [f"No transition between sensitive values has a Holm-adjusted p-value below {below}.", ""]
     n_more = len(found) - MAX_DIRECTIONS
     more = [f"{n_more:,} more significant differences in the record (audit.json)."] if n_more > 0 else []
     return _bullets([*(_describe_direction(one, record.in_points) for one in found[:MAX_DIRECTIONS]), *more])
@@ -316,9 +316,9 @@ def _significant(record: AuditRecord) -> list[str]:
 
 def _describe_direction(one: Direction, points: bool) -> str:
     return (
-        f"From {escape_value(one.origin)} to {escape_value(one.target)}: signed mean gap "
-        f"{signed_number(one.mean_gap, one.low, one.high, points=points)} over {count_of(one.n_pairs, 'pair')}, "
-        f"adjusted p {escape(p_value(one.p_adjusted))}."
+        f"From {escape_value(one.origin)} to {escape_value(one.target)}: adjusted gap "
+        f"{evidence.adjusted_gap(one, points=points)} over {count_of(one.n_pairs, 'pair')}, "
+        f"p (Holm) {escape(p_value(one.p_adjusted))}."
     )
 
 

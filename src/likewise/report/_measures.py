@@ -54,6 +54,7 @@ TARGET_TITLES: Final = _OF_TARGETS | {
 }
 TRANSITION_TITLES: Final = {
     "signed_gap_mean": "Signed mean gap",
+    "adjusted_gap": "Adjusted gap",
     "favoured_share": "Pairs with the second group favoured",
     "only_approved_share": "Pairs with only the second group approved",
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._format import POINTS, show_interval, show_value
+from likewise._format import POINTS, show_interval, show_p, show_value
 from likewise.record._internal import Measure
 
 LONGEST: Final = 80  # a value may be a whole document
@@ -191,10 +191,8 @@ def signed_number(value: float | None, low: float | None, high: float | None, *,
 
 
 def p_value(p: float | None) -> str:
-    """Format a p-value."""
-    if p is None:
-        return NOTHING
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+    """Format a p-value, where there is one."""
+    return NOTHING if p is None else show_p(p)
 
 
 def show_score(score: float | tuple[float, ...] | None) -> str:

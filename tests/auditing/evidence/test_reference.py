@@ -81,7 +81,7 @@ def test_directions_are_stated_from_the_targets_side_and_lose_nothing() -> None:
         (one.origin, one.target): one for both in ((one, one.reversed()) for one in plain.directions) for one in both
     }
     assert all(known[one.origin, one.target] == one for one in found.directions)
-    assert all(one.mean_gap <= 0 for one in found.directions if one not in targets)
+    assert all(one.lean <= 0 for one in found.directions if one not in targets)
 
 
 def test_rates_are_compared_with_those_of_the_control() -> None:
@@ -107,7 +107,11 @@ def test_pages_and_explorer_speak_of_target_and_control() -> None:
     explorer = Explorer(P.to_numpy(), PEOPLE, roles=ROLES, rule=RULE, reference="red")
     answer = explorer.look({"changes": 0, "shift": 0.1})
     ends = {(tuple(one["origin"]), tuple(one["target"])) for one in answer["directions"]}
-    assert ends == {(one.origin, one.target) for one in found.directions}
+    named = {(one.origin, one.target) for one in found.directions}
+    assert {frozenset(one) for one in ends} == {frozenset(one) for one in named}
+    controls = {one for one in named if "red" in one[0] and "red" not in one[1]}
+    assert controls
+    assert controls <= ends
 
 
 @pytest.mark.parametrize(

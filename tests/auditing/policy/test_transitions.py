@@ -44,6 +44,10 @@ def test_a_limit_is_judged_by_the_interval_of_the_transition_it_names() -> None:
     assert outcome(name, min_signed_gap_mean=one.low - 0.01) == "pass"
     assert outcome(name, min_signed_gap_mean=one.high + 0.01) == "fail"
     assert outcome(name, max_signed_gap_mean=(one.low + one.high) / 2) == "inconclusive"
+    assert one.adjusted_low is not None
+    assert one.adjusted_high is not None
+    assert outcome(name, min_adjusted_gap=one.adjusted_low - 0.01) == "pass"
+    assert outcome(name, min_adjusted_gap=one.adjusted_high + 0.01) == "fail"
     assert outcome(name, max_favoured_share=min(one.higher_interval[1] + 0.01, 1.0)) == "pass"
     assert lender().judge(Policy(min_pairs=one.n_pairs + 1, transitions={name: {"min_favoured_share": 0}})).outcome == (
         "inconclusive"
@@ -101,7 +105,7 @@ def test_the_record_and_every_report_name_the_transition() -> None:
         ({"a → b": 0.5}, "Transition 'a → b' has no limits"),
         (
             {"a → b": {"max_gap_mean": 0.5}},
-            "no limit 'max_gap_mean'. Of a transition, max_ or min_ and signed_gap_mean",
+            "no limit 'max_gap_mean'. Of a transition, max_ or min_ and signed_gap_mean, adjusted_gap",
         ),
         ({"a → b": {"favoured_share": 0.5}}, "Write max_favoured_share or min_favoured_share"),
         ({"a → b": {"max_favoured_share": 5}}, "Give 0.05 for 5%"),

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share, interval_of_mean
-from likewise.auditing.inference._sign_flips import adjust_p_values, check_finite, flip_signs
+from likewise.auditing.inference._intervals import FEWEST_PEOPLE, Interval, PairGraph, bound_share
+from likewise.auditing.inference._signed_gaps import (
+    FEWEST_DECIDED,
+    ColumnDifferences,
+    Estimate,
+    SignedPairs,
+    adjust_p_values,
+    estimate_gap,
+)
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, of_people
 from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
@@ -20,15 +26,14 @@ from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._reference import Reference, Values
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import mean_of
-from likewise.exceptions import ParameterError
+from likewise.exceptions import ParameterError, ScoreError
 from likewise.record._internal import Direction
 from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
+OF_PAIRS: Final = ("adjusted_gap", "adjusted_low", "adjusted_high", "p_value", "p_adjusted", "balance")  # not of sums
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
-SMALL: Final = 0.05  # p-values up to here are worth a closer look
-FLIPS_A_TEST: Final = 50  # with fewer for each test there is, Holm's correction would leave no small p-value to be had
 
 
 def measure_directions(
@@ -36,15 +41,16 @@ def measure_directions(
     table: CodedTable,
     scores: Scores,
     *,
-    n_resamples: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    confidence: float | None = 0.95,
     most: int = 200,
-    n_permutations: int = 1999,
     reference: Any = None,
     columns: Sequence[str] | None = None,
+    clusters: Rows | None = None,
 ) -> tuple[Direction, ...]:
     """Measure the signed gaps of every transition between sensitive values that occurs in the pairs.
+
+    Beside the mean, the adjusted gap is that of people who are alike in every compared column: the intercept of a
+    regression of the pairs' signed gaps on their signed differences in these columns.
 
     Parameters
     ----------
@@ -54,21 +60,18 @@ def measure_directions(
         The people.
     scores : Scores
         Of all people of the table.
-    n_resamples : int
-        0 for no confidence intervals.
-    confidence : float
-        Of the intervals, two-sided.
-    seed : int
-        The same seed gives the same numbers.
+    confidence : float, optional
+        Of the intervals, two-sided; None for no intervals.
     most : int
-        How many transitions get an interval and a test: those with the most pairs.
-    n_permutations : int
-        How often to flip signs for a p-value, at least; more often where many transitions are tested.
+        How many transitions are adjusted and tested: those with the most pairs.
     reference : optional
         Control values, as for :func:`likewise.audit`: of two combinations, the one with fewer of them is the target.
         By default the target is the one that is worse off.
     columns : sequence of str, optional
         Which sensitive columns are compared, whatever the others do; by default all of them together.
+    clusters : array of int, shape (n_people,), optional
+        The number of the cluster of each person, such as a branch: people of one cluster may be alike in what is not
+        seen. By default everybody is independent.
 
     Returns
     -------
@@ -82,17 +85,11 @@ def measure_directions(
     >>> from likewise.auditing import Scores, measure_directions
     >>> table = CodedTable(sensitive=[[0], [1], [1]], categories={"sensitive_0": ("f", "m")})
     >>> pairs = mine_pairs(table, Comparability())
-    >>> (found,) = measure_directions(pairs, table, Scores(np.array([0.25, 0.5, 0.75]), "binary"), n_resamples=0)
-    >>> found.origin, found.target, found.n_pairs, found.mean_gap, found.p_value
-    (('m',), ('f',), 2, -0.375, 1.0)
+    >>> (found,) = measure_directions(pairs, table, Scores(np.array([0.25, 0.5, 0.75]), "binary"))
+    >>> found.origin, found.target, found.n_pairs, found.mean_gap, found.p_value  # too few people for a test
+    (('m',), ('f',), 2, -0.375, None)
     """
-    for name, count in (
-        ("n_resamples", n_resamples),
-        ("seed", seed),
-        ("most", most),
-        ("n_permutations", n_permutations),
-    ):
-        check_count(name, count, or_none=False)
+    check_count("most", most, or_none=False)
     unknown = [name for name in columns or () if name not in table.names["sensitive"]]
     if unknown:
         known = list(table.names["sensitive"])
@@ -102,21 +99,39 @@ def measure_directions(
     control = Reference.of(reference, table).within(columns)
     transitions = _part_pairs(pairs, table, scores, columns)
     largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
-    tested = largest[:most].tolist()
-    test = partial(_test_transition, transitions, n_permutations=n_permutations, n_tests=len(tested), seed=seed)
-    bound = partial(_bound_transition, transitions, scores=scores, confidence=confidence, unseen=unseen_gap(scores))
-    tests = {number: test(number) for number in tested}
-    adjusted = dict(zip(tested, adjust_p_values([p_value for _, p_value in tests.values()]), strict=True))
+    units = np.arange(len(table)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    settings = _Settings(confidence, units, clusters is not None, unseen_gap(scores), _fewest(scores))
     described: list[Direction] = []
-    for number in largest.tolist():
+    for place, number in enumerate(largest.tolist()):
         direction = _describe(transitions, number)
-        if number in tests:
-            n_apart, p_value = tests[number]
-            bounds = bound(number) if n_resamples else {}
-            p_adjusted = float(adjusted[number])
-            direction = replace(direction, **bounds, n_apart=n_apart, p_value=p_value, p_adjusted=p_adjusted)
+        if place < most:
+            direction = replace(direction, **_estimate_transition(transitions, number, table, settings))
         described.append(control.orient(direction))
-    return tuple(described)
+    return adjust_together(described)[0]
+
+
+def adjust_together(*shown: Sequence[Direction]) -> list[tuple[Direction, ...]]:
+    """Adjust the p-values of all directions that are shown together (Holm)."""
+    tested = [one.p_value for some in shown for one in some if one.p_value is not None]
+    adjusted = iter(adjust_p_values(tested).tolist())
+    return [
+        tuple(one if one.p_value is None else replace(one, p_adjusted=next(adjusted)) for one in some) for some in shown
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Settings:
+    confidence: float | None
+    units: Rows  # the number of everybody, or of their cluster
+    are_clusters: bool
+    unseen: float
+    fewest: float
+
+
+def _fewest(scores: Scores) -> float:
+    """Return how many people have to count on either side: more where scores are decisions, which may all be alike."""
+    is_decided = len(np.unique(scores.values[scores.counting])) <= 2
+    return FEWEST_DECIDED if is_decided else FEWEST_PEOPLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +184,9 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
     kinds, starts = np.unique(kinds, return_index=True)
     starts = np.append(starts, len(gaps))
     weights = scores.weigh_pairs(lower, upper)
-    check_finite(gaps if weights is None else gaps * weights, "The signed gaps")  # scores are, and may be too far apart
+    n_wrong = np.count_nonzero(~np.isfinite(gaps if weights is None else gaps * weights))
+    if n_wrong:  # scores are numbers, and may be too far apart
+        raise ScoreError(f"The signed gaps are NaN or infinite in {n_wrong:,} places.")
     sums, reach, times = _add_spans(gaps, weights, starts)
     return _Transitions(
         lower,
@@ -214,58 +231,43 @@ def _describe(transitions: _Transitions, number: int) -> Direction:
     )
 
 
-def _bound_transition(
-    transitions: _Transitions, number: int, scores: Scores, confidence: float, unseen: float
+def _estimate_transition(
+    transitions: _Transitions, number: int, table: CodedTable, settings: _Settings
 ) -> dict[str, Any]:
-    """Bound mean and shares of a transition by what people contribute to them; None where too few people count."""
-    end = np.inf if scores.task == "regression" else 1.0
-    weights = transitions.weigh(number)
-    graph = PairGraph.of(*_renumber_people(transitions, number, len(scores)), weights)
-    gaps = transitions.gaps[transitions.span(number)]
-    mean = float(transitions.means[number])
-    low, high = interval_of_mean(mean, graph.contribute(gaps), confidence, -end, end, unseen) or (None, None)
-    bounds: dict[str, Any] = {"low": low, "high": high}
-    kinds = transitions.kinds(number)
-    for name, holds in kinds.items():
-        bounds[f"{name}_interval"] = bound_share(mean_of(holds, weights), graph.contribute(holds), confidence)
-    return bounds
+    """Estimate the mean and the adjusted gap of a transition, bound them and the shares, and test the latter."""
+    span, weights, mean = transitions.span(number), transitions.weigh(number), float(transitions.means[number])
+    pairs = SignedPairs(transitions.lower[span], transitions.upper[span], transitions.gaps[span], weights)
+    columns, end = ColumnDifferences(pairs, table), np.inf if transitions.scores.task == "regression" else 1.0
+    sides = _renumber(settings.units[pairs.origin], settings.units[pairs.target])
+    plain, adjusted = (
+        estimate_gap(pairs, one, sides, settings.are_clusters, settings.fewest, settings.unseen)
+        for one in (ColumnDifferences(pairs), columns)
+    )
+    found: dict[str, Any] = {"balance": tuple(columns.balance)}
+    if adjusted is not None:
+        found |= {"adjusted_gap": adjusted.value, "p_value": adjusted.p_value}
+    if settings.confidence is None:
+        return found
+    for prefix, one in (("", replace(plain or Estimate(mean), value=mean)), ("adjusted_", adjusted)):
+        low, high = (one and one.interval(settings.confidence, end)) or (None, None)
+        found |= {f"{prefix}low": low, f"{prefix}high": high}
+    lower, upper = _renumber(pairs.origin, pairs.target)
+    graph = PairGraph.of(lower, upper, 1 + int(max(lower.max(), upper.max())), weights)
+    for name, holds in transitions.kinds(number).items():
+        found[f"{name}_interval"] = bound_share(mean_of(holds, weights), graph.contribute(holds), settings.confidence)
+    return found
 
 
-def _test_transition(
-    transitions: _Transitions, number: int, *, n_permutations: int, n_tests: int, seed: int
-) -> tuple[int, float]:
-    """Flip signs in pairs drawn so that nobody is in two: pairs that share a person would have to flip together.
-
-    Returns how many pairs these are, and the p-value.
-    """
-    from likewise.auditing.pairs._kernels import match_apart
-
-    n_close = max(n_permutations, FLIPS_A_TEST * n_tests - 1)
-    random = np.random.default_rng([seed, number])
-    lower, upper, n_people = _renumber_people(transitions, number, len(transitions.scores))
-    order = random.permutation(len(lower))
-    apart = match_apart(lower, upper, order, n_people)
-    weights = transitions.weigh(number)
-    gaps = transitions.gaps[transitions.span(number)][apart]
-    gaps = gaps if weights is None else gaps * weights[apart]  # that of a pair stays, whoever has which score
-    first, second = random.integers(2**62, size=2).tolist()
-    p_value = flip_signs(gaps, n_permutations, first)
-    if p_value <= SMALL and n_close > n_permutations:  # either is a p-value, so this choice of one is, too
-        p_value = flip_signs(gaps, n_close, second)
-    return len(apart), p_value
-
-
-def _renumber_people(transitions: _Transitions, number: int, n_people: int) -> tuple[Rows, Rows, int]:
+def _renumber(lower: Rows, upper: Rows) -> tuple[Rows, Rows]:
     """Number the people of one transition by themselves, where all people would be many more."""
-    span = transitions.span(number)
-    lower, upper = transitions.lower[span], transitions.upper[span]
-    if n_people <= 4 * len(lower):
-        return lower, upper, n_people
-    is_there = np.zeros(n_people, np.bool_)
+    n = 1 + int(max(lower.max(), upper.max()))
+    if n <= 4 * len(lower):
+        return lower, upper
+    is_there = np.zeros(n, np.bool_)
     is_there[lower], is_there[upper] = True, True
     number_of = np.cumsum(is_there, dtype=np.int32)
     number_of -= 1
-    return number_of.take(lower), number_of.take(upper), int(number_of[-1]) + 1
+    return number_of.take(lower), number_of.take(upper)
 
 
 def complete_directions(
@@ -341,9 +343,7 @@ def _add_precision(exact: Direction, sampled: Direction | None, end: float) -> D
         low=None if sampled.low is None else max(sampled.low + moved, -end),
         high=None if sampled.high is None else min(sampled.high + moved, end),
         **shares,
-        n_apart=sampled.n_apart,
-        p_value=sampled.p_value,
-        p_adjusted=sampled.p_adjusted,
+        **{name: getattr(sampled, name) for name in OF_PAIRS},
     )
 
 

@@ -27,8 +27,12 @@ SHARES: Final = (
     *("coverage", "control_only_rate", "target_only_rate", "favoured_share", "only_approved_share"),
     "certified_share",
 )
-SIGNED: Final = ("target_gap_mean", "signed_gap_mean", "part", "part_share", "sensitive_part", "sensitive_part_share")
-OF_SCORES: Final = ("certified_mean", "certified_max", "part", "sensitive_part")  # gaps, besides those so called
+SIGNED: Final = (
+    *("target_gap_mean", "signed_gap_mean", "adjusted_gap"),
+    *("part", "part_share", "sensitive_part", "sensitive_part_share"),
+)
+# gaps, besides those so called
+OF_SCORES: Final = ("adjusted_gap", "certified_mean", "certified_max", "part", "sensitive_part")
 
 
 class Policy:
@@ -44,10 +48,11 @@ class Policy:
         A measure of fewer pairs is not judged: its check is inconclusive.
     transitions : mapping of transition to limits, optional
         Limits on single transitions between sensitive values, such as
-        ``{"sex: Male → Female": {"min_signed_gap_mean": -0.05}}``. ``→`` may be written ``->``; where there are several
-        sensitive columns, name all: ``"sex, race: m, white → f, black"``. The measures are ``signed_gap_mean``
-        (negative where the second group is worse off), ``favoured_share`` (of pairs in which the second group's person
-        has the better score) and ``only_approved_share`` (in which only that person is approved).
+        ``{"sex: Male → Female": {"min_adjusted_gap": -0.05}}``. ``→`` may be written ``->``; where there are several
+        sensitive columns, name all: ``"sex, race: m, white → f, black"``. The measures are ``adjusted_gap`` (of people
+        alike in every compared column; negative where the second group is worse off), ``signed_gap_mean`` (the mean as
+        it is), ``favoured_share`` (of pairs in which the second group's person has the better score) and
+        ``only_approved_share`` (in which only that person is approved).
     columns : mapping of column to limits, optional
         Limits on what single columns make of the mean gap, such as ``{"postcode": {"max_part_share": 0.2}}``, for
         audits that :func:`likewise.attribute_gaps` went on with. The measures are ``part``, in units of the gap, and
@@ -63,7 +68,7 @@ class Policy:
     Policy(max_positive_gap_mean=0.2, max_flip_rate=0.05, min_pairs=30)
     >>> Policy.from_toml_text("min_roc_auc = 0.8").limits["min_roc_auc"]
     0.8
-    >>> list(Policy(transitions={"sex: Male -> Female": {"min_signed_gap_mean": -0.05}}).transitions)
+    >>> list(Policy(transitions={"sex: Male -> Female": {"min_adjusted_gap": -0.05}}).transitions)
     ['sex: Male → Female']
     >>> Policy(min_certified_share=0.95, columns={"postcode": {"max_part_share": 0.2}})
     Policy(min_certified_share=0.95, columns={'postcode': {'max_part_share': 0.2}}, min_pairs=30)
@@ -202,7 +207,7 @@ def _check_transitions(given: Any) -> dict[str, Mapping[str, float]]:
         if " → " not in name:
             raise PolicyError(f"{asked!r} is no transition. Write it as 'sex: Male → Female', or with '->'.")
         if not isinstance(limits, Mapping) or not limits:
-            raise PolicyError(f"Transition '{name}' has no limits. Give some, such as min_signed_gap_mean = -0.05.")
+            raise PolicyError(f"Transition '{name}' has no limits. Give some, such as min_adjusted_gap = -0.05.")
         if name in checked:
             raise PolicyError(f"Transition '{name}' is given twice. Put its limits together.")
         try:

@@ -65,7 +65,7 @@ class Reference:
     def orient(self, direction: Direction) -> Direction:
         """Return a direction from the target's side; between equals, from the side that is worse off."""
         ahead = self.count(direction.origin) - self.count(direction.target)
-        is_turned = ahead < 0 or (ahead == 0 and direction.mean_gap > 0)
+        is_turned = ahead < 0 or (ahead == 0 and direction.lean > 0)
         return direction.reversed() if is_turned else direction
 
 

@@ -39,7 +39,7 @@ from likewise.record._internal import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STANDS_OUT: Final = 0.05  # of p, adjusted for how many directions were tested
+STANDS_OUT: Final = 0.05  # of p, adjusted for how many directions are shown
 HEADLINES: Final = (  # of all that a task has
     *("gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate"),
     *("target_gap_mean", "control_only_rate", "target_only_rate", "coverage"),
@@ -411,6 +411,6 @@ def _show(name: str, measure: Measure, points: bool) -> str:
 
 
 def _find_strongest(record: AuditRecord) -> Direction | None:
-    """Return the largest mean gap that is unlikely to be chance."""
+    """Return the direction that is least likely to be chance."""
     known = [one for one in record.directions if one.p_adjusted is not None and one.p_adjusted < STANDS_OUT]
-    return max(known, key=lambda one: abs(one.mean_gap), default=None)
+    return min(known, key=lambda one: one.rank, default=None)

@@ -19,7 +19,7 @@ from likewise._version import __version__
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import describe_pairs
 from likewise.auditing.evidence._coverage import measure_coverage
-from likewise.auditing.evidence._directions import complete_directions, measure_directions
+from likewise.auditing.evidence._directions import adjust_together, complete_directions, measure_directions
 from likewise.auditing.evidence._distributions import (
     calibration_of_question,
     describe_person_gaps,
@@ -103,12 +103,14 @@ def conclude_audit(
     people = measure_people(scores, table, question.outcomes, settings)
     groups = rate_groups(scores, table, reference=reference.values, confidence=confidence)
     give_memory_back(len(table))
-    directions = _find_directions(question, gathered, settings, reference)
+    directions = _find_directions(question, gathered, confidence, reference)
     sensitive = table.names["sensitive"]
-    by_column = tuple(
-        ColumnDirections(name, _find_directions(question, gathered, settings, reference.within([name]), [name]))
+    of_columns = [
+        _find_directions(question, gathered, confidence, reference.within([name]), [name])
         for name in (sensitive if len(sensitive) > 1 and directions else ())
-    )
+    ]
+    directions, *of_columns = adjust_together(directions, *of_columns)
+    by_column = tuple(ColumnDirections(*one) for one in zip(sensitive, of_columns, strict=False))
     give_memory_back(len(table))
     start("Gathering evidence")(0.0)
     measures = {
@@ -298,7 +300,7 @@ def _cover_groups(gathered: Gathered, question: Question) -> tuple[Coverage, ...
 def _find_directions(
     question: Question,
     gathered: Gathered,
-    settings: AuditSettings,
+    confidence: float | None,
     reference: Reference,
     columns: Sequence[str] | None = None,
 ) -> tuple[Direction, ...]:
@@ -306,9 +308,7 @@ def _find_directions(
         gathered.pairs,
         question.table,
         question.scores,
-        n_resamples=settings.n_resamples,
-        confidence=settings.confidence,
-        seed=settings.seed,
+        confidence=confidence,
         reference=reference.values,
         columns=columns,
     )

@@ -19,6 +19,7 @@ from likewise.report._internal import (
     PEOPLE_TITLES,
     TARGET_TITLES,
     UNKNOWN,
+    adjusted_gap,
     certified_table,
     column_table,
     describe_certificates,
@@ -29,7 +30,7 @@ from likewise.report._internal import (
     named_table,
     p_value,
     percent,
-    signed_number,
+    signed_gap,
     sum_up_plan,
     sum_up_verdict,
 )
@@ -201,7 +202,7 @@ def _matched(one: Coverage) -> str:
 
 def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     """Show the directions with the smallest p-values, as much of each as there is room for."""
-    found = [one for one in record.directions if one.mean_gap]
+    found = [one for one in record.directions if one.lean]
     targets = [
         (title, measured(record.measures, name, points=record.in_points)) for name, title in TARGET_TITLES.items()
     ]
@@ -212,7 +213,7 @@ def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
         yield table
     if not found:
         return
-    chosen = sorted(found, key=_by_p_value)[:N_DIRECTIONS]
+    chosen = sorted(found, key=lambda one: one.rank)[:N_DIRECTIONS]
     tables = [
         _direction_table(chosen, record, *shown_too) for shown_too in ((True, True), (False, True), (False, False))
     ]
@@ -226,11 +227,11 @@ def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
 
 def _column_directions(record: AuditRecord) -> Table:
     """Show the directions with the smallest p-values by each sensitive column alone."""
-    table = plain_table("By one sensitive column", "signed\nmean gap", "p\n(Holm)", "pairs", n_folded=1)
-    found = [(one, part.column) for part in record.column_directions for one in part.directions if one.mean_gap]
-    for one, column in sorted(found, key=lambda two: _by_p_value(two[0]))[:N_DIRECTIONS]:
-        mean = str(signed_number(one.mean_gap, None, None, points=record.in_points))
-        table.add_row(shown(one.name((column,))), mean, p_value(one.p_adjusted), f"{one.n_pairs:,}")
+    table = plain_table("By one sensitive column", "adjusted\ngap", "p\n(Holm)", "pairs", n_folded=1)
+    found = [(one, part.column) for part in record.column_directions for one in part.directions if one.lean]
+    for one, column in sorted(found, key=lambda two: two[0].rank)[:N_DIRECTIONS]:
+        gap = signed_gap(one.adjusted_gap, points=record.in_points)
+        table.add_row(shown(one.name((column,))), gap, p_value(one.p_adjusted), f"{one.n_pairs:,}")
     return table
 
 
@@ -276,16 +277,12 @@ def _certificates(record: AuditRecord, rows: bool) -> Iterator[RenderableType]:
         yield table
 
 
-def _by_p_value(one: Direction) -> tuple[float, float, int]:
-    return 1.0 if one.p_adjusted is None else one.p_adjusted, -abs(one.mean_gap), -one.n_pairs
-
-
 def _direction_table(
     directions: Sequence[Direction], record: AuditRecord, has_intervals: bool, has_counts: bool
 ) -> Table:
     is_low, points = record.favours_low, record.in_points
     counted = "worse /\nbetter" if is_low else "lower /\nhigher"
-    titles = (*(("pairs",) * has_counts), counted, "signed\nmean gap", "p\n(Holm)")
+    titles = (*(("pairs",) * has_counts), counted, "mean\ngap", "adjusted\ngap", "p\n(Holm)")
     sides = (
         ("Worse off" if is_low else "Scored lower", "than")
         if not record.settings.reference
@@ -293,8 +290,7 @@ def _direction_table(
     )
     table = plain_table(*sides, *titles, n_text=2, n_folded=2)
     for one in directions:
-        ends = (one.low, one.high) if has_intervals else (None, None)
-        gap = str(signed_number(one.mean_gap, *ends, points=points))
+        adjusted = signed_gap(one.adjusted_gap, points=points)
         table.add_row(
             Text(_joined(one.target)),
             Text(_joined(one.origin)),
@@ -302,7 +298,8 @@ def _direction_table(
             f"{one.n_lower:,} / {one.n_higher:,}"
             if one.lower_share is None
             else f"{percent(one.lower_share)} / {percent(one.higher_share)}",
-            gap,
+            signed_gap(one.mean_gap, points=points),
+            str(adjusted_gap(one, points=points)) if has_intervals else adjusted,
             p_value(one.p_adjusted),
         )
     return table
