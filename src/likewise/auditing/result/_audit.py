@@ -336,7 +336,7 @@ class Audit(AuditParts):
         return plot_chart(self.to_dict(), "gaps", ax, label=label)
 
     def plot_directions(self, ax: Axes | None = None) -> Axes:
-        """Draw the signed mean gaps between groups, as :meth:`plot_gaps` does."""
+        """Draw the adjusted gaps between groups, as :meth:`plot_gaps` does."""
         from likewise.report import plot_chart
 
         return plot_chart(self.to_dict(), "directions", ax)
