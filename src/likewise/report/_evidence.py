@@ -51,7 +51,6 @@ ABOUT_MATRIX: Final = (
     "Every transition appears twice, with opposite signs."
 )
 ABOUT_BOLD: Final = " Bold: statistically significant (Holm-adjusted p below 0.05)."
-MOST_UNLIKE: Final = {"difference": 3, "changed": 2}  # columns of a transition whose balance is told
 MAX_COLUMNS: Final = 24
 MAX_RELEVANT: Final = 60  # columns that differ or are sensitive
 EQUAL: Final = "must be equal"
@@ -149,8 +148,8 @@ def _list_directions(
     rows: list[tuple[Cell, ...]] = [
         (
             *before,
-            _name(one.origin),
-            _name(one.target),
+            name_values(one.origin),
+            name_values(one.target),
             count(one.n_pairs),
             *_weigh((one.n_lower, one.lower_share), (one.n_higher, one.higher_share), (one.n_equal, _rest(one))),
             *_weigh(*((one.n_flips_down, one.flips_down_share), (one.n_flips_up, one.flips_up_share)) * has_flips),
@@ -177,25 +176,6 @@ def adjusted_gap(one: Direction, *, points: bool) -> Number:
     """Format the adjusted gap with its interval, or with the words that too few people count."""
     shown = signed_number(one.adjusted_gap, one.adjusted_low, one.adjusted_high, points=points)
     return replace(shown, interval=TOO_FEW) if one.is_undecided else shown
-
-
-def balance_table(record: AuditRecord) -> Table | None:
-    """In which compared columns the pairs of a transition differ most; None where they differ in none."""
-    rows = [
-        (_name(one.origin), _name(one.target), join(balance, "; "))
-        for one in choose_directions(record.directions, MAX_COMBINATIONS)
-        if (balance := list(_tell_balance(one)))
-    ]
-    head = ("From", "To", "To less From on average, in % of the range; discrete columns: pairs that differ")
-    return Table(caption="Balance of the compared columns", head=head, rows=tuple(rows), n_text=3) if rows else None
-
-
-def _tell_balance(one: Direction) -> Iterator[Value]:
-    for what, most in MOST_UNLIKE.items():
-        differ = [(found, part) for part in one.balance if (found := getattr(part, what)) is not None]
-        for found, part in sorted(differ, key=lambda two: -abs(two[0]))[:most]:
-            told = f"in {percent(found)} of pairs" if what == "changed" else f"{found:+z.2%}"
-            yield join([show(part.column), Value(told)], " ")
 
 
 def _weigh(*counted: tuple[int | None, float | None]) -> Iterator[Number]:
@@ -226,7 +206,7 @@ def direction_matrix(record: AuditRecord) -> Matrix | None:
         cells[one.target, one.origin] = _cell(one.reversed(), widest, record.in_points)
     return Matrix(
         str(join(show(name) for name in record.sensitive)),
-        tuple(_name(one) for one in combinations),
+        tuple(name_values(one) for one in combinations),
         tuple(tuple(cells.get((row, column)) for column in combinations) for row in combinations),
     )
 
@@ -240,7 +220,7 @@ def _cell(one: Direction, widest: float, points: bool) -> Transition:
     )
 
 
-def _name(values: tuple[Any, ...]) -> Value:
+def name_values(values: tuple[Any, ...]) -> Value:
     return join(show(value) for value in values)
 
 

@@ -320,7 +320,7 @@ def _directions(record: AuditRecord) -> Section:
         "table": evidence.direction_table(record),
         "about_columns": evidence.ABOUT_COLUMN_DIRECTIONS,
         "columns": evidence.column_direction_table(record),
-        "balance": evidence.balance_table(record),
+        "balance": summary.balance_table(record),
         "chart": _draw(charts.direction_chart(record)),
     }
 

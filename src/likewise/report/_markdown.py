@@ -81,7 +81,7 @@ def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) 
             _table(measures.target_table(record)),
             evidence.about_directions(record),
             _table(directions),
-            _table(evidence.balance_table(record)),
+            _table(summary.balance_table(record)),
             *((evidence.ABOUT_COLUMN_DIRECTIONS, _table(by_column)) if by_column else ()),
         )
         if directions

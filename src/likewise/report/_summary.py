@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from likewise._format import OutcomeSummary, count_of, show_found, show_limit, show_value, sum_up
 from likewise._json import plain
 from likewise.record import AuditRecord
-from likewise.record._internal import STANDINGS, Check, Measure, counted_in
+from likewise.record._internal import STANDINGS, Check, Direction, Measure, counted_in
+from likewise.report._evidence import MAX_COMBINATIONS, choose_directions, name_values
 from likewise.report._measures import labels_in_order, title_of
 from likewise.report._text import (
     MAX_ROWS,
@@ -22,6 +23,7 @@ from likewise.report._text import (
     as_text,
     count,
     count_left_out,
+    join,
     measured,
     percent,
     show,
@@ -37,6 +39,7 @@ NO_OPINION: Final = (
 ABOUT_REVIEWS: Final = (
     "What reviewers found of the worst pairs, in their words. Of several reviews by one reviewer, the latest counts."
 )
+MOST_UNLIKE: Final = {"difference": 3, "changed": 2}  # columns of a transition whose balance is told
 MAX_REVIEWS: Final = 500
 LONGEST_REASON: Final = 2000
 ABOUT_REPRODUCTION: Final = "The same rows, scores, settings and seed give the same numbers."
@@ -383,3 +386,22 @@ def review_log(record: AuditRecord) -> Table | None:
     head = ("Pair", "Reviewer", "Date", "Disposition", "Reason")
     more = count_left_out(len(record.reviews), MAX_REVIEWS, "reviews")
     return Table(caption="Log of reviews", head=head, rows=rows, n_text=5, more=more) if rows else None
+
+
+def balance_table(record: AuditRecord) -> Table | None:
+    """In which compared columns the pairs of a transition differ most; None where they differ in none."""
+    rows = [
+        (name_values(one.origin), name_values(one.target), join(balance, "; "))
+        for one in choose_directions(record.directions, MAX_COMBINATIONS)
+        if (balance := list(_tell_balance(one)))
+    ]
+    head = ("From", "To", "To less From on average, in % of the range; discrete columns: pairs that differ")
+    return Table(caption="Balance of the compared columns", head=head, rows=tuple(rows), n_text=3) if rows else None
+
+
+def _tell_balance(one: Direction) -> Iterator[Value]:
+    for what, most in MOST_UNLIKE.items():
+        differ = [(found, part) for part in one.balance if (found := getattr(part, what)) is not None]
+        for found, part in sorted(differ, key=lambda two: -abs(two[0]))[:most]:
+            told = f"in {percent(found)} of pairs" if what == "changed" else f"{found:+z.2%}"
+            yield join([show(part.column), Value(told)], " ")
