@@ -110,7 +110,6 @@ def conclude_audit(
         for name in (sensitive if len(sensitive) > 1 and directions else ())
     ]
     directions, *of_columns = adjust_together(directions, *of_columns)
-    by_column = tuple(ColumnDirections(*one) for one in zip(sensitive, of_columns, strict=False))
     give_memory_back(len(table))
     start("Gathering evidence")(0.0)
     measures = {
@@ -128,7 +127,7 @@ def conclude_audit(
         warnings.warn(str(collapse), ScoresCollapsed, stacklevel=3)
     evidence: dict[str, Any] = {
         "directions": directions,
-        "column_directions": by_column,
+        "column_directions": tuple(map(ColumnDirections, sensitive, of_columns)),
         "coverage": _cover_groups(gathered, question),
         "groups": groups,
         "fairlearn": fairlearn_measures(scores, table),
