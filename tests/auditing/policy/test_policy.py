@@ -23,7 +23,7 @@ from likewise.exceptions import PolicyError
 from likewise.record._internal import PEOPLE_MEASURES, Note, known_measures, sense_of
 
 BOTH_SIDES = ["target_gap_mean", "target_only_rate", "sensitive_part", "sensitive_part_share"]
-BOTH_SIDES += ["impact_ratio", "score_spread"]
+BOTH_SIDES += ["mirror_target_gap_mean", "mirror_target_only_rate", "impact_ratio", "score_spread"]
 AT_LEAST = ["roc_auc", "average_precision", "accuracy", "balanced_accuracy", "f1", "r2", "coverage", "certified_share"]
 FEW = settings(max_examples=sized(15, 60))
 shares = st.floats(0, 1)

@@ -222,7 +222,9 @@ def _write_record(
         labels=tuple(labels) if scores.has_labels else (),
         threshold=scores.threshold,
         scale=scores.scale,
-        settings=SettingsRecord(**settings.to_dict() | {"reference": controls}, intervals=METHOD),
+        settings=SettingsRecord(
+            **settings.to_dict() | {"reference": controls, "confirmed": settings.confirmed}, intervals=METHOD
+        ),
         versions=dict(list_versions()),
         pairs=_count_pairs(gathered, within),
         is_collapsed=find_note(notes, "collapsed") is not None,
