@@ -80,7 +80,7 @@ def test_the_commands_of_the_readme_work(
         with pytest.raises(SystemExit) as stop:
             main(shlex.split(command, comments=True)[1:])
         assert stop.value.code == 0, capsys.readouterr()
-    assert sorted(path.name for path in (tmp_path / "audit").iterdir())[:3] == ["audit.json", "audit.md", "junit.xml"]
+    assert {"audit.json", "audit.md", "junit.xml"} <= {path.name for path in (tmp_path / "audit").iterdir()}
     assert pd.read_parquet("augmented.parquet")["is_antidote"].sum() == n / 2
     assert len(served) == 1
 
