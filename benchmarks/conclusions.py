@@ -128,7 +128,7 @@ def tell_direction(found: Audit) -> tuple[tuple[float | None, ...], float | None
     """Return how far group b is above group a, with the interval and what tests say of it."""
     for direction in found.directions:
         told = direction if direction.target == ("b",) else direction.reversed()
-        return (told.mean_gap, told.low, told.high), told.p_adjusted
+        return (told.adjusted_gap, told.adjusted_low, told.adjusted_high), told.p_adjusted
     return (None, None, None), None
 
 
