@@ -90,7 +90,7 @@ def test_networks_save_themselves(tmp_path: Path) -> None:
     again = AugmentedClassifier.load(tmp_path / "saved")
     assert isinstance(again.estimator_, NetworkClassifier)
     assert np.array_equal(again.predict_proba(OTHERS), model.predict_proba(OTHERS))
-    assert sorted(path.name for path in (tmp_path / "saved").iterdir()) == ["likewise.json", "numbers.safetensors"]
+    assert {"likewise.json", "numbers.safetensors"} <= {path.name for path in (tmp_path / "saved").iterdir()}
 
 
 def test_types_that_could_run_code_are_not_saved(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_loaded_model_predicts_the_same_bytes_and_can_be_fitted_again(
     again = type(model).load(tmp_path / "saved")
     assert scores_of(again).tobytes() == scores_of(model).tobytes()
     assert again.predict(OTHERS).tolist() == model.predict(OTHERS).tolist()
-    assert sorted(path.name for path in (tmp_path / "saved").iterdir()) == ["likewise.json", "numbers.safetensors"]
+    assert {"likewise.json", "numbers.safetensors"} <= {path.name for path in (tmp_path / "saved").iterdir()}
     if "augmented" in name:
         again.set_params(generator=GENERATOR)
     assert scores_of(again.fit(PEOPLE, target)).tobytes() == scores_of(model).tobytes()

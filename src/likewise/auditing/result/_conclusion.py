@@ -6,7 +6,7 @@ import logging
 import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import metadata
 from typing import Any, Final
@@ -313,6 +313,11 @@ def _find_directions(
         reference=reference.values,
         columns=columns,
     )
+    if question.shown is not None:  # compared columns stayed on Spark, and nothing is adjusted by what is not at hand
+        unknown: dict[str, Any] = dict.fromkeys(
+            ("adjusted_gap", "adjusted_low", "adjusted_high", "p_value", "p_adjusted")
+        )
+        sampled = tuple(replace(one, **unknown, balance=()) for one in sampled)
     if gathered.summary is None:
         return sampled
     return complete_directions(sampled, gathered.summary.transitions, question.table, question.scores, reference)
