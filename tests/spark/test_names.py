@@ -23,6 +23,7 @@ def frame_with(*names: str, is_case_sensitive: str = "false") -> Any:
     [
         (("sex", "Age", "age"), "'Age' and 'age' for one. Rename"),
         (("sex", "a`b"), "named 'a`b' has a backtick"),
+        (("sex", "a.b"), "named 'a.b' has a dot, which Spark takes for a field. Rename it"),
         (("sex", "sex"), "several columns named 'sex'"),
     ],
 )

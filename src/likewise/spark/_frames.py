@@ -56,9 +56,10 @@ def check_frame(frame: Any) -> pa.Table:
     alike = sorted({name for name in names if [one.casefold() for one in names].count(name.casefold()) > 1})
     if alike and str(frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() != "true":
         raise SchemaError(f"Spark takes the columns named '{alike[0]}' and '{alike[1]}' for one. Rename one of them.")
-    quoted = next((name for name in names if "`" in name), None)
-    if quoted is not None:
-        raise SchemaError(f"The column named '{quoted}' has a backtick, with which Spark quotes names. Rename it.")
+    for name in names:
+        if "`" in name or "." in name:
+            what = "backtick, with which Spark quotes names" if "`" in name else "dot, which Spark takes for a field"
+            raise SchemaError(f"The column named '{name}' has a {what}. Rename it, or drop it.")
     with quiet():
         empty = frame.limit(0).toArrow()
     open_frame(empty)
