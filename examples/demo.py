@@ -42,9 +42,9 @@ N_EXAMPLES = 2
 N_DIRECTIONS = 3
 MEASURES = {
     "positive_gap_mean": "mean gap, label 1",
-    "positive_excess_gap_mean": "- beyond same-group pairs",
+    "positive_excess_gap_mean": "- excess by person",
     "negative_gap_mean": "mean gap, label 0",
-    "negative_excess_gap_mean": "- beyond same-group pairs",
+    "negative_excess_gap_mean": "- excess by person",
     "rank_gap_mean": "rank gap: mean",
     "flip_rate": "pairs with different decisions",
     "roc_auc": "ROC AUC",
@@ -185,7 +185,13 @@ def directions(found: Audit) -> Table:
     tested = [one for one in found.directions if one.p_adjusted is not None]
     for one in sorted(tested, key=lambda one: one.rank)[:N_DIRECTIONS]:
         lower, higher = ", ".join(map(str, one.target)), ", ".join(map(str, one.origin))
-        table.add_row(lower, higher, f"{one.n_pairs:,}", f"{-one.lean:.1%}", f"{one.p_adjusted:.3f}")
+        table.add_row(
+            lower,
+            higher,
+            f"{one.n_pairs:,}",
+            f"{-one.lean:.1%}",
+            f"{one.p_adjusted:.3f}" if one.p_adjusted >= 0.001 else "< 0.001",
+        )
     return table
 
 
