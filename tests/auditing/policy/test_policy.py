@@ -347,6 +347,14 @@ def test_a_pass_says_how_many_pairs_it_counted_in(limits: dict[str, Any], words:
     assert str(judge(measures, Policy(**{"min_pairs": 40} | limits))) == f"Pass: {words}"
 
 
+@pytest.mark.parametrize("kind", ["collapsed", "derived_column", "alike_groups", "alike_values"])
+@pytest.mark.parametrize("name", ["gap_mean", "positive_excess_gap_mean", "excess_flip_rate", "certified_max"])
+def test_what_is_noticed_about_the_pairs_doubts_every_measure_of_comparable_people(kind: Any, name: str) -> None:
+    measures, policy = {name: Measure(0.01, 0.0, 0.02, 900)}, Policy.from_dict({f"max_{name}": 0.1})
+    assert judge(measures, policy).outcome == "pass"
+    assert judge(measures, policy, notes=[Note(kind, "Noticed.")]).checks[0].reason == "Noticed."
+
+
 def test_a_collapsed_model_does_not_pass_by_its_small_gaps() -> None:
     measures = {"gap_mean": Measure(0.0, 0.0, 0.0, n=500), "accuracy": Measure(0.7, 0.68, 0.72, n=900)}
     policy = Policy(max_gap_mean=0.1, min_accuracy=0.6)

@@ -25,6 +25,7 @@ from likewise.exceptions import MissingExtra, PolicyError
 from likewise.record._internal import (
     CERTIFIED_MEASURES,
     PART_MEASURES,
+    PEOPLE_MEASURES,
     SENSITIVE_MEASURES,
     TARGET_MEASURES,
     TRANSITION_MEASURES,
@@ -57,7 +58,7 @@ DIRECTED: Final = ("impact_ratio", *TARGET_MEASURES, *TRANSITION_MEASURES)  # ab
 
 def _is_of_pairs(name: str) -> bool:
     """Whether a measure is about people who are comparable: found ones, or any that the rule allows."""
-    return counted_in(name) == "pairs" or name in CERTIFIED_MEASURES
+    return name not in PEOPLE_MEASURES
 
 
 # the notes that a pass is doubted for, and the measures that each is about
