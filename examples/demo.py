@@ -182,16 +182,11 @@ def directions(found: Audit) -> Table:
         table.add_column(heading)
     for heading in ("pairs", "on average by", "p (Holm)"):
         table.add_column(heading, justify="right")
-    tested = [one for one in found.directions if one.p_adjusted is not None]
-    for one in sorted(tested, key=lambda one: one.rank)[:N_DIRECTIONS]:
+    tested = [(one, one.p_adjusted) for one in found.directions if one.p_adjusted is not None]
+    for one, p in sorted(tested, key=lambda found: found[0].rank)[:N_DIRECTIONS]:
         lower, higher = ", ".join(map(str, one.target)), ", ".join(map(str, one.origin))
-        table.add_row(
-            lower,
-            higher,
-            f"{one.n_pairs:,}",
-            f"{-one.lean:.1%}",
-            f"{one.p_adjusted:.3f}" if one.p_adjusted >= 0.001 else "< 0.001",
-        )
+        p_value = f"{p:.3f}" if p >= 0.001 else "< 0.001"
+        table.add_row(lower, higher, f"{one.n_pairs:,}", f"{-one.lean:.1%}", p_value)
     return table
 
 
