@@ -37,7 +37,13 @@ from likewise.auditing.question._question import (
 from likewise.auditing.question._reference import Reference
 from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores, read_decisions
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
-from likewise.auditing.question._weights import Weights, check_weights, find_weights, mean_of, refuse_weight_role
+from likewise.auditing.question._weights import (
+    SampleWeights,
+    check_weights,
+    find_weights,
+    mean_of,
+    refuse_weight_role,
+)
 from likewise.auditing.result._audit import audit_files, reviewed_files
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
 from likewise.record._internal import gap_measures

@@ -17,7 +17,7 @@ from likewise.auditing._internal import (
     Gathered,
     People,
     Question,
-    Weights,
+    SampleWeights,
     build_question,
     check_scores,
     check_weights,
@@ -182,7 +182,7 @@ def _reporter(progress: Progress | None) -> Callable[[str], None]:
     return report
 
 
-def _weigh(held: Gathering, name: str | None) -> Weights | None:
+def _weigh(held: Gathering, name: str | None) -> SampleWeights | None:
     return None if name is None else check_weights(held.weights, f"column '{name}'", len(held.table))
 
 

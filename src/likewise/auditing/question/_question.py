@@ -22,7 +22,7 @@ from likewise.auditing.question._scores import (
     read_decisions,
 )
 from likewise.auditing.question._task import ResolvedTask, favours_low, resolve_task
-from likewise.auditing.question._weights import Weights, find_weights, refuse_weight_role, spread_between
+from likewise.auditing.question._weights import SampleWeights, find_weights, refuse_weight_role, spread_between
 from likewise.comparable import Comparability
 from likewise.comparable._internal import check_rule
 from likewise.exceptions import ParameterError, SchemaError, ScoreError
@@ -61,7 +61,7 @@ class Question:
     shown: People | None = None  # whose values are at hand, where the frame lacks some
     examined: People | None = None  # some of all, with their codes, where the table lacks columns
     checksum: str | None = None  # of the people as compared, where the table lacks columns
-    weights: Weights | None = None  # as they were given
+    weights: SampleWeights | None = None  # as they were given
 
     @property
     def counted(self) -> CodedTable:
@@ -160,7 +160,7 @@ def build_question(
     origin: str,
     are_words: bool = False,
     scored_by: str | None = None,
-    weights: Weights | None = None,
+    weights: SampleWeights | None = None,
     label_name: Any = None,
 ) -> Question:
     """Return the question about people with checked scores; ``are_words`` if 1 was a favourable decision in words."""

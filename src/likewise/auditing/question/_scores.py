@@ -14,7 +14,7 @@ from likewise._ranking import Levels, Ranking, rank_numbers
 from likewise._threads import take_rows
 from likewise.auditing._settings import Task
 from likewise.auditing.question._task import Unnamed
-from likewise.auditing.question._weights import effective_size, spread_between
+from likewise.auditing.question._weights import Weights, spread_between
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import CodedTable
 from likewise.schema._internal import open_frame, shield
@@ -69,9 +69,11 @@ class Scores:
     is_labelled: bool = True
     favours_low: bool = False
     weights: NDArray[np.float64] | None = None
+    weighing: Weights = field(init=False, repr=False)  # weights, also where all count alike
     ranking: Ranking = field(init=False, repr=False)  # for all who need the scores in order
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "weighing", Weights.of(self.weights, len(self.values)))
         object.__setattr__(self, "ranking", Ranking(self.values))
 
     def __len__(self) -> int:
@@ -86,11 +88,6 @@ class Scores:
     def n_people(self) -> int:
         """How many people count."""
         return len(self) if self.weights is None else int(np.count_nonzero(self.weights))
-
-    @property
-    def n_effective(self) -> float:
-        """How many people of equal weight would leave a mean as uncertain."""
-        return float(len(self)) if self.weights is None else effective_size(self.weights)
 
     def weigh_pairs(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64] | None:
         """Return how much pairs of rows count, the product of their two weights; None where all count alike."""

@@ -1,7 +1,8 @@
-"""How much each person counts: sample weights, checked, and means, quantiles and sample sizes by them."""
+"""How much each person counts: sample weights, checked, and sums, means, quantiles and sample sizes by them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,15 +15,157 @@ from likewise.schema import Roles
 from likewise.schema._internal import hash_array, open_frame
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
 ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "label", "row_id")
 NAME: Final = "sample_weight"
 ALIKE: Final = 1e-12  # weights that differ by less differ by rounding
 WIDEST: Final = 1e12  # between the largest weight and the least: products of more lose digits
 
 
+class Weights(ABC):
+    """How much each of some people or pairs counts; ``EqualWeights`` where all count alike, ``UnequalWeights`` else."""
+
+    @staticmethod
+    def of(values: Floats | None, n: int) -> Weights:
+        """Return the weights of n people or pairs; equal ones without values."""
+        return EqualWeights(n) if values is None else UnequalWeights(values)
+
+    @property
+    @abstractmethod
+    def values(self) -> Floats:
+        """One number for each."""
+
+    @property
+    @abstractmethod
+    def total(self) -> float:
+        """Their sum."""
+
+    @property
+    @abstractmethod
+    def effective(self) -> float:
+        """How many of equal weight leave a mean as uncertain as these (Kish)."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def times(self, amounts: NDArray[Any]) -> NDArray[Any]:
+        """Return amounts times weights."""
+
+    @abstractmethod
+    def mean(self, values: NDArray[Any]) -> float:
+        """Return the mean, each value counting as much as its weight."""
+
+    @abstractmethod
+    def quantile(self, values: Floats, share: float) -> float:
+        """Return a quantile: between two values where all count alike, else by NumPy's ``inverted_cdf``."""
+
+    @abstractmethod
+    def counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
+        """Return the weight of each group, a number of people where all count alike."""
+
+    @abstractmethod
+    def effective_counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
+        """Return how many people each group is worth (Kish)."""
+
+    @abstractmethod
+    def take(self, places: Any) -> Weights:
+        """Return the weights of some, by their places or by flags."""
+
+    @abstractmethod
+    def of_pairs(self, left: Rows, right: Rows) -> Weights:
+        """Return the weights of pairs of these people: the products of the two."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
-    """The weights of people, where they come from, and a checksum of them as given."""
+class EqualWeights(Weights):
+    """Each of n counts once."""
+
+    n: int
+
+    @property
+    def values(self) -> Floats:
+        return np.ones(self.n)
+
+    @property
+    def total(self) -> float:
+        return float(self.n)
+
+    @property
+    def effective(self) -> float:
+        return float(self.n)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def times(self, amounts: NDArray[Any]) -> NDArray[Any]:
+        return amounts
+
+    def mean(self, values: NDArray[Any]) -> float:
+        if values.dtype == np.bool_ and len(values):
+            return int(np.count_nonzero(values)) / len(values)  # the same number, sooner
+        return float(values.mean())
+
+    def quantile(self, values: Floats, share: float) -> float:
+        return float(np.quantile(values, share))
+
+    def counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
+        return np.bincount(groups, minlength=n_groups)
+
+    def effective_counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
+        return self.counts(groups, n_groups)
+
+    def take(self, places: Any) -> Weights:
+        return EqualWeights(len(np.empty(self.n, np.bool_)[places]))
+
+    def of_pairs(self, left: Rows, right: Rows) -> Weights:
+        return EqualWeights(len(left))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnequalWeights(Weights):
+    """Each counts as much as its value, 0 or more."""
+
+    values: Floats
+
+    @property
+    def total(self) -> float:
+        return float(self.values.sum())
+
+    @property
+    def effective(self) -> float:
+        return effective_size(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def times(self, amounts: NDArray[Any]) -> NDArray[Any]:
+        return amounts * self.values
+
+    def mean(self, values: NDArray[Any]) -> float:
+        return float(sum_products(values.astype(np.float64, copy=False), self.values) / self.values.sum())
+
+    def quantile(self, values: Floats, share: float) -> float:
+        return WeightedOrder.of(values, self.values).quantile(share)
+
+    def counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
+        return np.bincount(groups, self.values, n_groups)
+
+    def effective_counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
+        squares = np.bincount(groups, np.square(self.values), n_groups)
+        sizes: NDArray[Any] = np.square(self.counts(groups, n_groups)) / np.where(squares > 0, squares, 1.0)
+        return sizes
+
+    def take(self, places: Any) -> Weights:
+        return UnequalWeights(self.values[places])
+
+    def of_pairs(self, left: Rows, right: Rows) -> Weights:
+        return UnequalWeights(self.values[left] * self.values[right])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleWeights:
+    """The weights of people as they were given: where they come from, and a checksum of them."""
 
     values: Floats | None  # with a mean of 1 over those above 0; None where all are equal
     origin: str  # in words
@@ -30,7 +173,7 @@ class Weights:
     n_zero: int = 0
 
 
-def find_weights(given: Any, frame: Any, n_people: int) -> Weights | None:
+def find_weights(given: Any, frame: Any, n_people: int) -> SampleWeights | None:
     """Return the weights of a frame's rows: those of a column, by its name, or an array; None where none are given."""
     if given is None:
         return None
@@ -42,7 +185,7 @@ def find_weights(given: Any, frame: Any, n_people: int) -> Weights | None:
     return check_weights(opened.values(given), f"column '{given}'", n_people)
 
 
-def check_weights(given: Any, origin: str, n_people: int) -> Weights:
+def check_weights(given: Any, origin: str, n_people: int) -> SampleWeights:
     """Return weights as floats; refuse all but one finite number of 0 or more per person, one of them above 0."""
     values = _as_numbers(given, origin)
     if values.ndim != 1:
@@ -67,7 +210,7 @@ def check_weights(given: Any, origin: str, n_people: int) -> Weights:
     scaled = values / above.max()  # which no large weight overflows
     scaled = scaled / scaled[scaled > 0].mean()
     is_equal = not n_zero and float(np.ptp(scaled)) <= ALIKE
-    return Weights(None if is_equal else np.ascontiguousarray(scaled), origin, checksum, n_zero)
+    return SampleWeights(None if is_equal else np.ascontiguousarray(scaled), origin, checksum, n_zero)
 
 
 def refuse_weight_role(name: Any, scores: Any, roles: Roles) -> None:

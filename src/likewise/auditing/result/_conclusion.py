@@ -275,7 +275,7 @@ def _describe_weights(question: Question, gathered: Gathered, within: Gathered |
         checksum=given.checksum,
         n_people=scores.n_people,
         n_zero=given.n_zero,
-        n_effective=scores.n_effective,
+        n_effective=scores.weighing.effective,
         n_effective_pairs=gathered.effective_size(scores.weights),
         n_effective_within=None if within is None else within.effective_size(scores.weights),
     )
