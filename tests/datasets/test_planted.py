@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 from tests.sizes import sized
 
-from likewise import mine_pairs
+from likewise import audit, mine_pairs
 from likewise.datasets import PlantedDataset, load_dataset
 from likewise.exceptions import SchemaError
 
@@ -60,6 +60,14 @@ def test_nobody_in_one_split_is_comparable_to_anybody_in_the_other(seed: int) ->
     schema = dataset.roles.learn(dataset.train.X)
     train, test = (schema.encode(split.X, split.y) for split in (dataset.train, dataset.test))
     assert len(mine_pairs(train, test, dataset.rule)) == 0
+
+
+def test_some_people_have_comparable_people_of_their_own_group_and_of_others() -> None:
+    dataset = load_dataset("planted")
+    found = audit(dataset.scores, dataset.test.X, dataset.test.y, roles=dataset.roles, rule=dataset.rule)
+    excess = found["excess_gap_mean"]
+    assert excess.low is not None
+    assert 0 < excess.low < excess.value < dataset.gap
 
 
 @pytest.mark.parametrize("gap", [None, 0.0, 0.25, 1.0])

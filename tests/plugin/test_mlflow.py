@@ -103,7 +103,7 @@ def test_the_evaluator_audits_predictions_and_models(told: dict[str, Any], folde
     assert told["second_tags"]["likewise.verdict"] == "fail"
     record = json.loads((folder / told["record"]).read_text("utf-8"))
     assert record["verdict"]["outcome"] == "fail"
-    assert record["pairs"]["n"] == told["content"] == 151
+    assert record["pairs"]["n"] == told["content"] == 134
 
 
 def test_without_roles_the_evaluator_stands_aside() -> None:

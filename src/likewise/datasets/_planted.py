@@ -121,11 +121,11 @@ class PlantedSplit(Split):
 class PlantedDataset(Dataset):
     """A synthetic table of loans with known comparable pairs and known unfairness.
 
-    About a third of its people have no comparable person. The others are comparable people (two or three who differ in
-    group, gender or both, in at most one of ``purpose`` and ``region``, and slightly in the continuous columns), and
-    people who only look comparable (same group and gender, different labels, or two changes apart). Nobody in one split
-    is comparable to anybody in the other. The label depends on the features; unmatched people in the group "green"
-    were also treated worse, a bias that a model can learn.
+    About a third of its people have no comparable person. The others are comparable people (two who differ in group,
+    gender or both, in at most one of ``purpose`` and ``region``, and slightly in the continuous columns; or three, of
+    whom two have the same group and gender), and people who only look comparable (same group and gender, different
+    labels, or two changes apart). Nobody in one split is comparable to anybody in the other. The label depends on the
+    features; unmatched people in the group "green" were also treated worse, a bias that a model can learn.
 
     Parameters
     ----------
@@ -340,8 +340,7 @@ def _draw_sensitive(random: np.random.Generator, case: Integers, member: Integer
     change = random.integers(1, 6, size=len(case))  # one of the five ways in which two people can differ
     changes = np.column_stack([change % 3, change // 3])
     changes[(member == 0) | (kind == _SAME_SENSITIVE)] = 0
-    triplet = kind == _TRIPLET
-    changes[triplet] = np.column_stack([member, change % 2])[triplet]  # three groups, any gender
+    changes[(kind == _TRIPLET) & (member == 1)] = 0  # as the first: these two have partners of both kinds
     sensitive: Integers = (base + changes) % n_values
     return sensitive
 
@@ -362,9 +361,9 @@ def _draw_discrete(random: np.random.Generator, case: Integers, member: Integers
 
 def _pair_up(starts: Integers, kinds: Integers, position: Integers) -> tuple[Integers, Integers]:
     """List the comparable pairs in the order of mining: by left row, then right row."""
-    pairs, triplets = starts[(kinds == _TWINS) | (kinds == _TRIPLET)], starts[kinds == _TRIPLET]
-    one = position[np.concatenate([pairs, triplets, triplets + 1])]
-    other = position[np.concatenate([pairs + 1, triplets + 2, triplets + 2])]
+    twins, triplets = starts[kinds == _TWINS], starts[kinds == _TRIPLET]
+    one = position[np.concatenate([twins, triplets, triplets + 1])]
+    other = position[np.concatenate([twins + 1, triplets + 2, triplets + 2])]
     left, right = np.minimum(one, other), np.maximum(one, other)
     order = np.lexsort([right, left])
     return left[order], right[order]

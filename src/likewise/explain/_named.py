@@ -50,7 +50,7 @@ class NamedPeople:
     >>> data = load_dataset("planted", n_rows=20_000)
     >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule, n_resamples=0)
     >>> name_people(found)
-    <607 of 2,163 matched people named at a false discovery rate of 0.1>
+    <562 of 2,163 matched people named at a false discovery rate of 0.1>
     """
 
     audit: Audit

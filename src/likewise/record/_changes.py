@@ -40,7 +40,7 @@ class Comparison:
     ... )
     >>> comparison = compare_audits(before, after)
     >>> print(comparison.conclusions[0])  # doctest: +ELLIPSIS
-    Better: the mean gap fell by 5.54 pp (... to ...).
+    Better: the excess fell by 5.29 pp (... to ...).
     >>> print(comparison.notes[0])  # doctest: +ELLIPSIS
     The mean gap fell by 90% (...), but the scores were squeezed together: their spread fell by 90% (...). ...
     """

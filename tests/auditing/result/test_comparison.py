@@ -122,16 +122,16 @@ def test_a_comparison_fits_the_page_and_says_what_it_rests_on(found: Audit, fair
 
 def test_a_comparison_states_its_conclusions(found: Audit, fairer: Audit) -> None:
     better, worse, same = (compare_audits(*both) for both in ((found, fairer), (fairer, found), (found, found)))
-    change = better["gap_mean"].difference
+    change = better["excess_gap_mean"].difference
     ends = f"{-100 * change.high:.2f} to {-100 * change.low:.2f}"  # type: ignore[operator]  # both are known
     size = f"{-100 * change.value:.2f} pp ({ends})"  # type: ignore[operator]
-    assert str(better.conclusions[0]) == f"Better: the mean gap fell by {size}."
-    assert str(worse.conclusions[0]) == f"Worse: the mean gap rose by {size}."
+    assert str(better.conclusions[0]) == f"Better: the excess fell by {size}."
+    assert str(worse.conclusions[0]) == f"Worse: the excess rose by {size}."
     assert {one.outcome for one in same.conclusions} == {"unclear"}
-    assert str(same.conclusions[0]) == "No clear change: the mean gap is the same."
+    assert str(same.conclusions[0]) == "No clear change: the excess is the same."
     assert [str(one) for one in worse.conclusions] == str(worse).splitlines()[1 : 1 + len(worse.conclusions)]
     page = found.to_html(before=fairer)
-    assert f"Worse: the mean gap rose by {size}." in page
+    assert f"Worse: the excess rose by {size}." in page
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ class Verdict(VerdictRecord):
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
     >>> print(verdict)
-    Fail: the limit is not met. max_gap_mean: 6.16 pp (5.31 to 7.04) is above the highest allowed, 1 pp.
+    Fail: the limit is not met. max_gap_mean: 5.90 pp (4.88 to 6.98) is above the highest allowed, 1 pp.
     """
 
     policy: Policy

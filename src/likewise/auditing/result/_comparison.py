@@ -85,7 +85,7 @@ def compare_audits(before: AuditParts, after: AuditParts) -> Comparison:
     >>> after = audit(lambda people: data.scores(people, gap=0.02), data.test.X, data.test.y, **how)
     >>> change = compare_audits(before, after)["gap_mean"]
     >>> round(change.difference.value, 4), change.difference.high < 0
-    (-0.0493, True)
+    (-0.0472, True)
     """
     for name, one in (("before", before), ("after", after)):
         if not hasattr(one, "record"):
