@@ -239,3 +239,12 @@ def test_text_that_is_no_column_of_numbers_is_not_refused() -> None:
     codes = ["01234", *(str(10_000 + i % 9) for i in range(98)), "K1A"]
     frame = pa.table({"mixed": many_words, "postcode": codes, "digits": [str(i % 9) for i in range(100)]})
     assert Roles.infer(frame).discrete == ("mixed", "postcode", "digits")
+
+
+def test_people_with_a_missing_number_are_compared_with_each_other_only() -> None:
+    frame = pa.table({"sex": ["f", "m"] * 6, "pay": [1.5, 2.5, None] * 4, "rate": [0.5, 1.5, 2.5] * 4})
+    roles = Roles.infer(frame, sensitive="sex", continuous=["pay", "rate"])
+    assert roles.missing == {"pay": "apart"}
+    assert "pay   given; missing is comparable with missing only" in roles.describe()
+    with pytest.raises(SchemaError, match="'pay' has 4 missing values"):
+        Roles.infer(frame, sensitive="sex", continuous=["pay", "rate"], missing="refuse").learn(frame)

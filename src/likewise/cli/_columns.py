@@ -48,10 +48,10 @@ class ColumnOptions:
         "Bin a numeric sensitive column: age=4 for four groups of equal size, age=25,45,65 for cut points (one cut "
         "point needs a trailing comma: age=40,).",
     )
-    missing: list[str] = option(
-        *(["refuse"], COLUMNS, "POLICY"),
-        "Missing numbers: refuse the file, fill in the median, or keep apart (comparable only with missing ones). "
-        "One policy, or by column: age=median.",
+    missing: list[str] | None = option(
+        *(None, COLUMNS, "POLICY"),
+        "Missing numbers: keep them apart (comparable only with each other, the default), fill in the median, or "
+        "refuse the file. One policy, or by column: age=median.",
     )
     max_discrete_changes: int = option(1, RULE, "N", "Number of discrete columns that may differ.", min=0)
     max_continuous_shift: float = option(
@@ -110,7 +110,7 @@ class ColumnOptions:
             label=None if self.label is None else names.find("--label", self.label),
             sensitive=sensitive,
             text=[one.name for one in frame.schema if one.metadata == AS_TEXT],
-            missing=missing.by_column or missing.for_all or "refuse",  # type: ignore[arg-type]  # it checks the words
+            missing=missing.by_column or missing.for_all,  # type: ignore[arg-type]  # it checks the words
             **{role: columns for role, columns in named.items() if columns},
         )
         if missing.by_column and missing.for_all is not None:

@@ -168,6 +168,7 @@ def guess_roles(frame: Any, **given: Any) -> Roles:
     A model may learn from whole numbers that enumerate the rows, and must not depend on which rows it is fitted to.
     """
     opened, asked = open_frame(frame), Roles(ignored=given.pop("ignored", ())).ignored
+    given.setdefault("missing", "refuse")  # a network takes numbers only
     guessed = Roles.infer(frame, **given, ignored=[name for name in asked if name in opened.names])
     left_out = [opened.column(name) for name in guessed.ignored if name in guessed.reasons]  # by us, not by the caller
     numbers = [

@@ -98,7 +98,7 @@ class Roles(ColumnRoles):
         row_id: str | None = None,
         bins: Mapping[str, int | Sequence[float]] | None = None,
         text: Names = (),
-        missing: Missing | Mapping[str, Missing] = "refuse",
+        missing: Missing | Mapping[str, Missing] | None = None,
     ) -> Roles:
         """Infer a role for every column of a frame; columns you name keep the role you give.
 
@@ -118,8 +118,11 @@ class Roles(ColumnRoles):
         ----------
         frame : pandas, polars or pyarrow table
             The training table.
-        label, sensitive, discrete, continuous, ordinal, matched, ignored, row_id, bins, missing
+        label, sensitive, discrete, continuous, ordinal, matched, ignored, row_id, bins
             As in :class:`Roles`. The frame must contain all of these columns.
+        missing : {"refuse", "median", "apart"}, or one for each column by name, optional
+            As in :class:`Roles`; by default, people with a missing number are comparable with each other only
+            ("apart"), in every continuous or ordinal column of the frame that has one.
         text : str or sequence of str, optional
             Columns of text to take as they are, although most of their cells are numbers.
 
@@ -447,7 +450,7 @@ class Schema:
 
 
 def _infer_others(
-    given: Roles, frame: Frame, missing: Missing | Mapping[str, Missing], texts: Sequence[str] = ()
+    given: Roles, frame: Frame, missing: Missing | Mapping[str, Missing] | None, texts: Sequence[str] = ()
 ) -> Roles:
     """Add a role, with its reason, for every column without one."""
     refuse_absent(given, frame.names, ROLES)
@@ -464,9 +467,22 @@ def _infer_others(
             ordinal[name] = found.order
         else:
             columns[found.role] = (*columns[found.role], name)
-    roles = replace(given, **columns, ordinal=ordinal, missing=missing, reasons=reasons)
+    roles = replace(given, **columns, ordinal=ordinal, reasons=reasons)
+    if missing is None:
+        roles = _keep_missing_apart(roles, frame)
+    else:
+        roles = replace(roles, missing=missing)
     logger.info("Roles inferred from %s rows:\n%s", f"{len(frame):,}", roles.describe())
     return roles
+
+
+def _keep_missing_apart(roles: Roles, frame: Frame) -> Roles:
+    """Compare people with a missing number with each other only, and say so in the reason."""
+    names = [name for name in (*roles.continuous, *roles.ordinal) if frame.column(name).array.null_count]
+    if not names:
+        return roles
+    reasons = {name: f"{roles.reasons.get(name, 'given')}; missing is comparable with missing only" for name in names}
+    return replace(roles, missing=dict.fromkeys(names, "apart"), reasons={**roles.reasons, **reasons})
 
 
 def _learn_schema(roles: Roles, frame: Frame, y: Any) -> Schema:

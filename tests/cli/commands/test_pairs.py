@@ -183,13 +183,13 @@ def test_options_reach_roles_and_rule(run: Run, csv: Path) -> None:
 
 def test_missing_amounts_follow_the_policy_of_their_column(run: Run, csv: Path) -> None:
     csv.write_text("race,age,pay,y\n" + "a,30,1.5,0\nb,,1.5,0\na,31,2.5,0\nb,40,,0\n" * 8)
-    refused = run("pairs", csv, "--label", "y", "--sensitive", "race", "--continuous", "age", "--quiet")
+    asked = ("--label", "y", "--sensitive", "race", "--continuous", "age")
+    apart = read_json(run, csv, *asked)
+    assert apart["roles"]["missing"] == {"age": "apart", "pay": "apart"}
+    refused = run("pairs", csv, *asked, "--missing", "refuse", "--quiet")
     assert refused.code == 2
     assert refused.stderr.startswith("likewise: Numbers are missing in 'age' (8), 'pay' (8). Add --missing median")
-    record = read_json(
-        *(run, csv, "--label", "y", "--sensitive", "race", "--continuous", "age"),
-        *("--missing", "median", "--missing", "age=apart"),
-    )
+    record = read_json(run, csv, *asked, "--missing", "median", "--missing", "age=apart")
     assert record["roles"]["missing"] == {"age": "apart", "pay": "median"}
 
 
