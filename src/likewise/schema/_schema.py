@@ -468,10 +468,7 @@ def _infer_others(
         else:
             columns[found.role] = (*columns[found.role], name)
     roles = replace(given, **columns, ordinal=ordinal, reasons=reasons)
-    if missing is None:
-        roles = _keep_missing_apart(roles, frame)
-    else:
-        roles = replace(roles, missing=missing)
+    roles = _keep_missing_apart(roles, frame) if missing is None else replace(roles, missing=missing)
     logger.info("Roles inferred from %s rows:\n%s", f"{len(frame):,}", roles.describe())
     return roles
 
