@@ -67,6 +67,7 @@ def test_some_people_have_comparable_people_of_their_own_group_and_of_others() -
     found = audit(dataset.scores, dataset.test.X, dataset.test.y, roles=dataset.roles, rule=dataset.rule)
     excess = found["excess_gap_mean"]
     assert excess.low is not None
+    assert excess.value is not None
     assert 0 < excess.low < excess.value < dataset.gap
 
 
