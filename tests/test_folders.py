@@ -16,7 +16,7 @@ import pytest
 from likewise import UniformGenerator, _files, load_dataset
 from likewise._files import local_path, new_folder, remove_folder, write_file, write_folder
 from likewise.comparable import read_pairs, write_pairs
-from likewise.exceptions import SavedFolderError, TableFileError
+from likewise.exceptions import SavedModelError, TableFileError
 from likewise.generation import generate_parts, load_generator
 
 FILES = ("one", "two")
@@ -255,9 +255,9 @@ def test_an_address_is_no_local_path(address: str, tmp_path: Path, monkeypatch: 
         list(read_pairs(Path(address), table))
     with pytest.raises(TableFileError, match=words):
         generate_parts(generator, address, "here")
-    with pytest.raises(SavedFolderError, match=words):
+    with pytest.raises(SavedModelError, match=words):
         generator.save(address)
-    with pytest.raises(SavedFolderError, match=words):
+    with pytest.raises(SavedModelError, match=words):
         load_generator(address)
     assert list(tmp_path.iterdir()) == []
     assert local_path("C:/people") == Path("C:/people")

@@ -41,8 +41,8 @@ def fitted(model: Any, data: Any = None, **given: Any) -> Found:
 
 def saved(model: Any, data: Any) -> Found:
     """Save a fitted model, load it, and ask it again."""
-    model.save("saved")
-    return {f"again_{name}": one for name, one in scored(type(model).load("saved"), data).items()} | {
+    model.save("saved.skops")
+    return {f"again_{name}": one for name, one in scored(type(model).load("saved.skops"), data).items()} | {
         "saved": sorted(path.name for path in Path("saved").rglob("*"))
     }
 

@@ -7,25 +7,8 @@ import json
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Final
 
 from likewise.exceptions import MissingExtra
-
-# Types of ordinary pipelines that skops does not trust by itself: plain data, and functions that only compute. Trees
-# are not among them: a forged one makes scikit-learn read beyond the end of its memory.
-HARMLESS: Final = frozenset(
-    (
-        *("builtins.object", "numpy.dtype", "numpy.number"),
-        *("sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"),
-        "sklearn.compose._column_transformer.make_column_selector",
-        *(f"sklearn.feature_selection._mutual_info.mutual_info_{name}" for name in ("classif", "regression")),
-        *(f"sklearn.feature_selection._univariate_selection.{name}" for name in ("chi2", "f_classif", "f_regression")),
-        "sklearn.metrics._scorer._PassthroughScorer",
-        *(f"sklearn.model_selection._split.{name}" for name in ("KFold", "StratifiedKFold")),
-        *(f"sklearn.neural_network._stochastic_optimizers.{name}" for name in ("AdamOptimizer", "SGDOptimizer")),
-        "sklearn.utils._bunch.Bunch",
-    )
-)
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:

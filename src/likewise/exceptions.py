@@ -21,7 +21,7 @@ __all__ = [
     "PolicyError",
     "ReviewError",
     "RuleError",
-    "SavedFolderError",
+    "SavedModelError",
     "SchemaError",
     "ScoreError",
     "ScoresCollapsed",
@@ -106,8 +106,8 @@ class TrainingError(LikewiseError, RuntimeError):
     """Training diverged: the loss is not a number."""
 
 
-class SavedFolderError(LikewiseError, ValueError):
-    """A folder is not a saved model, or is damaged."""
+class SavedModelError(LikewiseError, ValueError):
+    """A file or folder is not a saved model, or is damaged, or a model cannot be saved."""
 
 
 class SearchLogError(LikewiseError, ValueError):

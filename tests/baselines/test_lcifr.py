@@ -21,7 +21,7 @@ from likewise.baselines._lcifr_training import (
 )
 from likewise.comparable import Comparability
 from likewise.datasets import load_dataset
-from likewise.exceptions import AttackFailed, LatentSpaceShrunk, RuleError, SavedFolderError, SchemaError
+from likewise.exceptions import AttackFailed, LatentSpaceShrunk, RuleError, SavedModelError, SchemaError
 from likewise.learning import NetworkClassifier
 from likewise.nets._internal import InputCoding, build_network
 from likewise.schema import Roles
@@ -149,14 +149,14 @@ def test_it_learns_more_than_two_classes() -> None:
 def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:
     shifts = {"age": np.float64(0.1), "pay": np.float32(0.0)}
     model = fit_people(max_continuous_shift=shifts, rule=Comparability(), n_latent=np.int64(20))
-    model.save(tmp_path / "model")
-    loaded = LCIFRClassifier.load(tmp_path / "model", device="cpu")
+    model.save(tmp_path / "model.skops")
+    loaded = LCIFRClassifier.load(tmp_path / "model.skops")
     assert np.array_equal(loaded.predict_proba(PEOPLE), model.predict_proba(PEOPLE))
     assert loaded.roles == loaded.roles_ == ROLES
     assert loaded.rule == Comparability()
     assert loaded.max_continuous_shift == {"age": 0.1, "pay": 0.0}
-    with pytest.raises(SavedFolderError, match="function of yours"):
-        fit_people(network=Probe).save(tmp_path / "other")
+    with pytest.raises(SavedModelError, match="functions of yours"):
+        fit_people(network=Probe).save(tmp_path / "other.skops")
 
 
 def test_names_of_sensitive_columns_will_do() -> None:

@@ -133,8 +133,8 @@ def test_rows_of_no_weight_play_no_part(applicants: Any) -> None:
 
 def test_a_saved_model_predicts_the_same(applicants: Any, tmp_path: Path) -> None:
     model = SenSeIClassifier("sex", **QUICK).fit(*applicants)
-    model.save(tmp_path / "model")
-    loaded = SenSeIClassifier.load(tmp_path / "model")
+    model.save(tmp_path / "model.skops")
+    loaded = SenSeIClassifier.load(tmp_path / "model.skops")
     assert np.array_equal(loaded.predict_proba(applicants[0]), model.predict_proba(applicants[0]))
 
 

@@ -117,8 +117,8 @@ def test_names_of_sensitive_columns_do_as_well_as_roles(applicants: Any) -> None
 
 def test_a_saved_model_predicts_the_same(applicants: Any, tmp_path: Path) -> None:
     model = SenSRClassifier("sex", **QUICK).fit(*applicants)
-    model.save(tmp_path / "model")
-    loaded = SenSRClassifier.load(tmp_path / "model")
+    model.save(tmp_path / "model.skops")
+    loaded = SenSRClassifier.load(tmp_path / "model.skops")
     assert np.array_equal(loaded.predict_proba(applicants[0]), model.predict_proba(applicants[0]))
     assert loaded.history_ == model.history_
     assert loaded.get_params() == model.get_params()
@@ -211,8 +211,9 @@ def test_collapsed_scores_are_all_that_is_told_of(applicants: Any) -> None:
 def test_a_loaded_model_knows_its_roles(applicants: Any, tmp_path: Path) -> None:
     for given in ("sex", ["sex"], Roles(sensitive="sex"))[sized(1, 0) :]:
         model = SenSRClassifier(given, **QUICK).fit(*applicants)
-        model.save(tmp_path / "model")
-        loaded = SenSRClassifier.load(tmp_path / "model")
+        path = tmp_path / f"{type(given).__name__}.skops"
+        model.save(path)
+        loaded = SenSRClassifier.load(path)
         assert loaded.get_params()["roles"] == given
         assert loaded.roles_ == model.roles_
 

@@ -16,7 +16,7 @@ import pytest
 
 from likewise import Roles, UniformGenerator
 from likewise._folders import read_parts
-from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError, TableFileError
+from likewise.exceptions import FewAntidotes, GenerationError, SavedModelError, TableFileError
 from likewise.generation import generate_parts, iter_antidotes, load_generator
 from likewise.generation._internal import BaseGenerator
 
@@ -248,11 +248,11 @@ def test_tables_of_two_forms_are_refused(generator: BaseGenerator, people: pa.Ta
 
 
 def test_what_is_no_generator_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SavedFolderError, match="Cannot load from"):
+    with pytest.raises(SavedModelError, match="Cannot load from"):
         load_generator(tmp_path / "nowhere")
     for text, message in (("people", "not valid JSON"), ('{"kind": "LCIFR 1", "record": {}}', "not a generator")):
         (tmp_path / "likewise.json").write_text(text)
-        with pytest.raises(SavedFolderError, match=message):
+        with pytest.raises(SavedModelError, match=message):
             load_generator(tmp_path)
 
 

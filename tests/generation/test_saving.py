@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from likewise import Roles, generation
-from likewise.exceptions import GenerationError, SavedFolderError
+from likewise.exceptions import GenerationError, SavedModelError
 from likewise.generation._internal import BaseGenerator
-from likewise.nets._storage import load_folder, save_folder
+from likewise.generation._storage import load_folder, save_folder
 
 if TYPE_CHECKING:
     from tests.generation.conftest import Check, Make
@@ -80,7 +80,7 @@ def test_nothing_is_saved_before_fit(kind: str, make: Make, tmp_path: Path) -> N
 
 
 def refused(kind: str, path: Path) -> str:
-    with pytest.raises(SavedFolderError) as told:
+    with pytest.raises(SavedModelError) as told:
         load(kind, path)
     assert "\n" not in str(told.value)
     assert str(path) in str(told.value)

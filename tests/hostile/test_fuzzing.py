@@ -36,11 +36,10 @@ READERS: Final[dict[str, Callable[[Path], Reader]]] = {
     "plans": files.fuzz_plans,
     "schemas": files.fuzz_schemas,
     "sheets": files.fuzz_sheets,
-    "classifiers": models.fuzz_classifiers,
     "models": models.fuzz_models,
     "logs": models.fuzz_logs,
 }
-SLOW: Final = ("generators", "records", "sheets", "classifiers", "models", "logs")
+SLOW: Final = ("generators", "records", "sheets", "models", "logs")
 ASKED: Final = int(os.environ.get("FUZZ_CASES", "0"))
 SLOWEST: Final = timedelta(seconds=30)  # that a case may take, the kernels that it is the first to compile included
 

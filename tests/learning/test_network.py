@@ -24,7 +24,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 from tests.sizes import sized
 
 from likewise import Dataset, Roles, load_dataset
-from likewise.exceptions import SavedFolderError, SchemaError, ScoresCollapsed, TrainingError
+from likewise.exceptions import SavedModelError, SchemaError, ScoresCollapsed, TrainingError
 from likewise.learning import NetworkClassifier
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table.from_pandas}
@@ -156,8 +156,8 @@ def test_a_network_of_the_users_own_with_a_frozen_layer(data: Dataset) -> None:
     assert torch.equal(model.network_[0].weight, moved[0].weight)
     assert not torch.equal(model.network_[3].weight, moved[3].weight)
     np.testing.assert_array_equal(model.predict_proba(data.test.X), model.predict_proba(data.test.X))
-    with pytest.raises(SavedFolderError, match="function of yours"):
-        model.save("nowhere")
+    with pytest.raises(SavedModelError, match="functions of yours"):
+        model.save("nowhere.skops")
 
 
 @pytest.mark.long(2)
@@ -165,11 +165,11 @@ def test_a_network_of_the_users_own_with_a_frozen_layer(data: Dataset) -> None:
 def test_a_saved_network_predicts_the_same(data: Dataset, tmp_path: Path, labels: list[Any]) -> None:
     y = np.array(labels)[np.asarray(data.train.y)]
     model = small(data).fit(data.train.X, y)
-    model.save(tmp_path / "model")
-    again = NetworkClassifier.load(tmp_path / "model", device="cpu")
+    model.save(tmp_path / "model.skops")
+    again = NetworkClassifier.load(tmp_path / "model.skops")
     np.testing.assert_array_equal(again.predict_proba(data.test.X), model.predict_proba(data.test.X))
     np.testing.assert_array_equal(again.predict(data.test.X), model.predict(data.test.X))
-    assert again.get_params() == model.get_params() | {"device": "cpu"}
+    assert again.get_params() == model.get_params()
     assert again.history_ == model.history_
     again.fit(data.train.X, y)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from likewise._checks import check_count, check_number
 from likewise._random import draw_seed
@@ -91,8 +91,6 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
     >>> model.history_[-1]["phase"]
     'consumer'
     """
-
-    _unsaved: ClassVar[tuple[str, ...]] = (*SensitiveNetworkClassifier._unsaved, "rule")
 
     gamma: float = 10.0
     delta: float = 0.01
@@ -192,15 +190,6 @@ class LCIFRClassifier(SensitiveNetworkClassifier):
         rule = Comparability() if self.rule is None else self.rule
         shift = self.max_continuous_shift
         return rule if shift is None else replace(rule, max_continuous_shift=shift)
-
-    def _extra_record(self) -> dict[str, Any]:
-        rule = None if self.rule is None else self.rule.to_dict()
-        return super()._extra_record() | {"comparability": rule}
-
-    def _restore_extra(self, record: dict[str, Any]) -> None:
-        super()._restore_extra(record)
-        rule = record["comparability"]
-        self.rule = None if rule is None else Comparability.from_dict(rule)
 
     def _collapse_advice(self) -> str:
         return f"Lower gamma ({self.gamma:g}) or weight_decay ({self.weight_decay:g}), or train longer."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -352,13 +351,7 @@ class SensitiveNetworkClassifier(BaseNetworkClassifier):
         self.roles_ = complete_roles(self.roles, frame, is_array=self._took_array)  # type: ignore[arg-type]  # not None
         return self.roles_
 
-    def _extra_record(self) -> dict[str, Any]:
-        return {"roles": self.roles_.to_dict()}
-
-    def _restore_extra(self, record: dict[str, Any]) -> None:
-        self.roles_ = Roles.from_dict(record["roles"])
-
     def _refuse_odd_parameters(self) -> None:
-        known = copy(self)
-        known.roles = sensitive_roles(() if self.roles is None else self.roles)
+        roles = sensitive_roles(() if self.roles is None else self.roles)
+        known = type(self)(**self.get_params(deep=False) | {"roles": roles})
         super(SensitiveNetworkClassifier, known)._refuse_odd_parameters()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._checks import check_choice, suggest
 from likewise._estimators import fit_guard
-from likewise._json import plain
+from likewise._models import SavedModel
 from likewise.baselines._subspace import (
     Sensitive,
     Subspace,
@@ -25,16 +25,15 @@ from likewise.baselines._subspace import (
     subspace_of,
 )
 from likewise.exceptions import SchemaError
-from likewise.nets._internal import Description, InputCoding, SavedInFolder
-from likewise.schema import Roles
-from likewise.schema._internal import is_frame, made_up_frame, open_frame, table_of_array, take_frame
+from likewise.nets._internal import InputCoding
+from likewise.schema._internal import is_frame, open_frame, table_of_array, take_frame
 
 OUTPUTS: Final = ("default", "pandas", "polars")
 BY_COLUMN: Final = ("accuracy", "majority", "balanced_accuracy", "is_noise")  # of a Subspace
 
 
 @dataclass(eq=False, repr=False)
-class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class SensitiveSubspace(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Learn the directions along which a linear model predicts sensitive columns from the others.
 
     Numbers are scaled and every category becomes an indicator, as in the networks. Each sensitive column is then
@@ -81,8 +80,6 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
     ({'sex': 1.0}, {'sex': 0.5})
     """
 
-    _has_device: ClassVar[bool] = False
-
     roles: Sensitive
     _: KW_ONLY
     scaling: str = "range"
@@ -112,41 +109,6 @@ class SensitiveSubspace(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # 
                 )
             self._keep(subspace_of(frame, self.roles_, self.coding_))
         return self
-
-    def _describe(self) -> Description:
-        check_is_fitted(self, "subspace_")
-        params = self.get_params(deep=False)
-        given = params.pop("roles")
-        record = {
-            "params": plain(params),
-            "given": given.to_dict() if isinstance(given, Roles) else plain(given),
-            "roles": self.roles_.to_dict(),
-            **self._describe_columns(),
-            "coding": self.coding_.to_dict(),
-            "told": {name: dict(getattr(self.subspace_, name)) for name in BY_COLUMN},
-        }
-        return Description(record, {"basis": self.subspace_.basis})
-
-    @classmethod
-    def _restore(cls, description: Description, device: str) -> Self:
-        record, arrays = description
-        given = record["given"]
-        made = cls(Roles.from_dict(given) if isinstance(given, dict) else given, **record["params"])
-        made._refuse_odd_parameters()
-        made._restore_columns(record)
-        made.roles_ = Roles.from_dict(record["roles"])
-        made.coding_ = InputCoding.from_dict(record["coding"])
-        names, basis = made.coding_.names, arrays["basis"]
-        if basis.ndim != 2 or basis.shape[1] != len(names):
-            raise ValueError(f"a basis of shape {basis.shape} for {len(names)} inputs")
-        made._keep(Subspace(basis, names, **{name: dict(record["told"][name]) for name in BY_COLUMN}))
-        return made
-
-    def _rehearse(self) -> None:
-        """Project made-up rows with the values that the schema knows."""
-        frame = take_frame(self, made_up_frame(self.coding_.schema, self), reset=False)
-        if not np.isfinite(self.subspace_.project(self.coding_.encode(frame).dense())).all():
-            raise ValueError("directions or a scaling that are not finite numbers")
 
     def _keep(self, subspace: Subspace) -> None:
         self.subspace_ = subspace

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise._checks import suggest
-from likewise._extras import HARMLESS, require
+from likewise._extras import require
 from likewise._files import refuse_pipe
+from likewise._models import load_model as load_skops
 from likewise.cli._tables import GIVEN, as_numbers
 from likewise.exceptions import LikewiseWarning, ScoreError
 
@@ -255,7 +256,7 @@ class SkopsModel:
 
     def __init__(self, data: bytes, file: str, trusted: Sequence[str]) -> None:
         self._who = f"The model in '{file}'"
-        self._model = _load_skops(data, file, trusted)
+        self._model = load_skops(data, file, trusted, option="--trust")
         kind = type(self._model).__name__
         if not hasattr(self._model, "predict"):
             raise ScoreError(f"'{file}' holds a {kind}, which is not a model that can score people.")
@@ -437,31 +438,3 @@ def _rounded(probabilities: NDArray[Any]) -> NDArray[Any]:
 def _onnx_reason(error: Exception) -> str:
     text = " ".join(str(error).split())
     return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)[:300].rstrip(".")
-
-
-def _load_skops(data: bytes, file: str, trusted: Sequence[str]) -> Any:
-    skops = require("skops.io", "skops", f"The model file '{file}'")
-    try:
-        unknown = [name for name in skops.get_untrusted_types(data=data) if name not in HARMLESS.union(trusted)]
-    except Exception as error:  # not a zip file, or one of anything else
-        raise _not_skops(file, error) from error
-    if unknown:
-        options = " ".join(f"--trust {name}" for name in unknown)
-        raise ScoreError(
-            f"'{file}' holds types that may run any code when it is loaded: {', '.join(unknown)}. Inspect them, and "
-            f"if you trust them add {options}."
-        )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # scikit-learn's warning about other versions of itself
-            return skops.loads(data, trusted=[*HARMLESS, *trusted])
-    except Exception as error:
-        raise _not_skops(file, error) from error
-
-
-def _not_skops(file: str, error: Exception) -> ScoreError:
-    reason = " ".join(str(error).split())[:200].rstrip(".")
-    return ScoreError(
-        f"'{file}' cannot be loaded as a skops file ({type(error).__name__}: {reason}). Write it again with "
-        "skops.io.dump."
-    )

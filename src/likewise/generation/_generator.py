@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from math import ceil
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,12 @@ from likewise._json import plain
 from likewise._random import Keys, check_seed, draw_seed, saved_seed, stream
 from likewise._warnings import warn
 from likewise.comparable import Comparability
-from likewise.exceptions import FewAntidotes, GenerationError, SavedFolderError
+from likewise.exceptions import FewAntidotes, GenerationError, SavedModelError
 from likewise.generation._antidotes import Antidotes, keep_comparable
 from likewise.generation._rounds import Amount, Made, Pool, Targets, fill_by_round, fill_by_row, learn_targets
 from likewise.generation._row_keys import seed_rows
-from likewise.nets._internal import Description, SavedInFolder, read_kind, subclasses
+from likewise.generation._storage import Description, SavedInFolder, read_kind, subclasses
+from likewise.nets._internal import device_here
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import KINDS, BinValues, made_up_rows
 
@@ -46,6 +47,8 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
 
     A subclass defines how it learns (``_learn``) and how it proposes rows (``_propose``, ``_propose_by_row``).
     """
+
+    _rebuilt: ClassVar[tuple[str, ...]] = ("device_",)  # attributes that what was learned is rebuilt as
 
     roles: Roles
     rule: Comparability | None = None
@@ -188,7 +191,7 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         raise GenerationError(f"{type(self).__name__} cannot generate row by row. Omit row_ids.")
 
     def _describe(self) -> Description:
-        """Return what all generators have; subclasses add their own."""
+        """Return everything that generation needs; refuse if not fitted."""
         self._refuse_unfitted()
         rule, targets, bins = self.rule, self.targets_, self.bin_values_.by_column
         record = {
@@ -203,11 +206,16 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
             "targets.counts": targets.counts,
             **numbered("bins", [values for groups in bins.values() for values in groups]),
         }
-        return Description(record, arrays)
+        learned = self._describe_learned()
+        return Description(record | learned.record, arrays | learned.arrays)
+
+    def _describe_learned(self) -> Description:
+        """Return what only this kind of generator has learned."""
+        return Description({}, {})
 
     @classmethod
     def _restore(cls, description: Description, device: str) -> Self:
-        """Return a generator with what all have; subclasses add their own."""
+        """Return the generator; any error means that the description is invalid."""
         record, arrays = description
         rule = None if record["rule"] is None else Comparability.from_dict(record["rule"])
         more: dict[str, Any] = {"device": device} if cls._has_device else {}
@@ -224,7 +232,28 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
             {name: tuple(arrays[f"bins.{next(numbers)}"] for _ in range(n)) for name, n in record["bins"].items()}
         )
         generator._refuse_unlike()
+        generator._restore_learned(description, device)
         return generator
+
+    def _restore_learned(self, description: Description, device: str) -> None:
+        """Restore what :meth:`_describe_learned` returned."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what was learned as arrays, which a file can hold, for the device of whoever reads it."""
+        state: dict[str, Any] = super().__getstate__()
+        if "device_" not in state:
+            return state
+        state = {name: value for name, value in state.items() if name not in self._rebuilt}
+        state["progress"] = None if callable(state["progress"]) else state["progress"]
+        return state | {"learned": self._describe_learned()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        learned = state.pop("learned", None)
+        super().__setstate__(state)
+        if learned is not None:
+            device = device_here(state["device"])
+            self._restore_learned(Description(*learned), device)
+            self.set_params(device=device)
 
     def _rehearse(self) -> None:
         """Generate from made-up rows with the values that the schema knows."""
@@ -300,7 +329,7 @@ def load_generator(path: str | Path, *, device: str = "auto") -> BaseGenerator:
     name = kind.partition(" ")[0]
     if name not in known:
         names = ", ".join(sorted(known))
-        raise SavedFolderError(f"'{path}' holds '{kind}', not a generator. Give a folder saved by one of {names}.")
+        raise SavedModelError(f"'{path}' holds '{kind}', not a generator. Give a folder saved by one of {names}.")
     loaded: BaseGenerator = known[name].load(path, device=device)
     return loaded
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from likewise._progress import follow, tell
 from likewise._random import Keys, check_seed, draw_seed
 from likewise.exceptions import ParameterError
 from likewise.generation._generator import BaseGenerator, numbered
-from likewise.nets._internal import Description, choose_device, fixed_threads
+from likewise.generation._storage import Description
+from likewise.nets._internal import choose_device, fixed_threads
 from likewise.schema import CodedTable, Schema
 from likewise.schema._internal import KINDS, open_frame
 
@@ -102,6 +103,7 @@ class GibbsGenerator(BaseGenerator):
     """
 
     _saved_as: ClassVar[str] = "GibbsGenerator 1"
+    _rebuilt: ClassVar[tuple[str, ...]] = ("device_", "network_", "observed_")
     history_: list[Record] = field(init=False)
 
     min_plausibility: float = 0.05
@@ -155,8 +157,7 @@ class GibbsGenerator(BaseGenerator):
                 found[some] = network.log_likelihood(given, numbers).cpu().numpy()
         return found
 
-    def _describe(self) -> Description:
-        shared = super()._describe()
+    def _describe_learned(self) -> Description:
         network, observed = self.network_, self.observed_
         inputs = network.inputs
         record = {"sizes": list(inputs.sizes), "n_learned": inputs.n_learned, "history": self.history_}
@@ -166,24 +167,21 @@ class GibbsGenerator(BaseGenerator):
             **numbered("values", [values.cpu().numpy() for values in observed.values]),
             **numbered("ends", [ends.cpu().numpy() for ends in observed.ends]),
         }
-        return Description(shared.record | record, shared.arrays | arrays)
+        return Description(record, arrays)
 
-    @classmethod
-    def _restore(cls, description: Description, device: str) -> Self:
+    def _restore_learned(self, description: Description, device: str) -> None:
         from likewise.generation._gibbs_network import ConditionalInputs, Conditionals, ObservedValues
 
         record, arrays = description
-        generator = super()._restore(description, device)
-        generator.device_, generator.history_ = choose_device(device), record["history"]
+        self.device_, self.history_ = choose_device(device), record["history"]
         weights = description.arrays_under("weights.")
         inputs = ConditionalInputs(tuple(record["sizes"]), record["n_learned"], arrays["edges"])
-        _check_shapes(inputs, weights, generator.schema_)
-        generator.network_ = Conditionals(inputs, weights, generator.device_)
+        _check_shapes(inputs, weights, self.schema_)
+        self.network_ = Conditionals(inputs, weights, self.device_)
         columns = range(len(inputs.edges))
-        generator.observed_ = ObservedValues.of(
-            [arrays[f"values.{i}"] for i in columns], [arrays[f"ends.{i}"] for i in columns], generator.device_
+        self.observed_ = ObservedValues.of(
+            [arrays[f"values.{i}"] for i in columns], [arrays[f"ends.{i}"] for i in columns], self.device_
         )
-        return generator
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from likewise._random import Keys, stream
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._row_keys import RowNumbers
-from likewise.nets._internal import Description
+from likewise.generation._storage import Description
 from likewise.schema import CodedTable
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
@@ -49,11 +49,8 @@ class UniformGenerator(BaseGenerator):
     _saved_as: ClassVar[str] = "UniformGenerator 1"
     _has_device: ClassVar[bool] = False
 
-    @classmethod
-    def _restore(cls, description: Description, device: str) -> Self:
-        generator = super()._restore(description, device)
-        generator._count_categories()
-        return generator
+    def _restore_learned(self, description: Description, device: str) -> None:
+        self._count_categories()
 
     def _learn(self, table: CodedTable) -> None:
         self._count_categories()

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_flag
 from likewise._estimators import fit_guard, seed_unset, weight_name
-from likewise._random import check_seed, saved_seed
+from likewise._random import check_seed
 from likewise.exceptions import SchemaError
 from likewise.generation import Antidotes
 from likewise.learning._antidotes import check_ratio, fitted_generator, make_antidotes, refuse_odd_source, roles_to_fit
@@ -28,8 +28,6 @@ from likewise.learning._inner_estimator import (
     tell_hidden,
     trim_columns,
 )
-from likewise.learning._saved_estimators import describe_estimator, restore_estimator
-from likewise.nets._internal import Description
 from likewise.schema._internal import (
     array_of_table,
     is_frame,
@@ -177,31 +175,6 @@ class AugmentedModel(EstimatorWrapper):
         check_is_fitted(self, "estimator_")
         known = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self.estimator_.score(self._shown(X), y, **known))
-
-    def _describe(self) -> Description:
-        check_is_fitted(self, "estimator_")
-        estimator, arrays = describe_estimator(self.estimator_)
-        saved = {
-            "ratio": None if self.ratio is None else float(self.ratio),
-            "discard_sensitive": bool(self.discard_sensitive),
-            "random_state": saved_seed(self.random_state),
-            "discarded": self.discarded_,
-            **self._describe_columns(),
-            "estimator": estimator,
-        }
-        return Description(saved, arrays)
-
-    @classmethod
-    def _restore(cls, description: Description, device: str) -> Self:
-        record, arrays = description
-        params = {name: record[name] for name in ("ratio", "discard_sensitive", "random_state")}
-        estimator = restore_estimator(Description(record["estimator"], arrays), device)
-        made = cls(clone(estimator), None, **params)
-        made.estimator_, made.discarded_ = estimator, list(map(str, record["discarded"]))
-        if cls._is_classifier:
-            made.classes_ = estimator.classes_
-        made._restore_columns(record)
-        return made
 
     def _ask(self, method: str, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "estimator_")

@@ -17,10 +17,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import suggest
+from likewise._models import SavedModel
 from likewise.exceptions import ParameterError, SchemaError
-from likewise.learning._saved_estimators import SavedWithEstimator
 from likewise.schema import Roles
-from likewise.schema._internal import array_of_table, fitted_names, is_frame, join_columns, open_frame, take_frame
+from likewise.schema._internal import array_of_table, is_frame, join_columns, open_frame, take_frame
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -37,12 +37,11 @@ def if_offered(method: Method) -> Method:
 
 
 @dataclass(eq=False, repr=False)
-class EstimatorWrapper(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class EstimatorWrapper(SavedModel, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the models around an estimator: the columns it sees, what it says of itself, and checks when loaded."""
 
     estimator: Any
 
-    _has_device: ClassVar[bool] = False  # only some inner estimators have one
     _is_classifier: ClassVar[bool]
     __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default
 
@@ -76,15 +75,6 @@ class EstimatorWrapper(SavedWithEstimator, MetaEstimatorMixin, BaseEstimator):  
                 else f"estimator is a {kind}, which predicts classes. Give a regressor; for classes there is "
                 f"{wrapped_by}Classifier."
             )
-
-    def _rehearse(self) -> None:
-        """Hold columns and classes together."""
-        names = fitted_names(self)
-        if not {*self.discarded_} <= {*names}:
-            raise ValueError(f"columns {names} without {self.discarded_}")
-        if self._is_classifier and (np.ndim(self.classes_) != 1 or len(self.classes_) < 2):
-            raise ValueError(f"classes {self.classes_}")
-        check_inside(self, self.discarded_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -148,15 +138,6 @@ def refuse_unknown_columns(frame: Any, names: Any, discarded: list[str]) -> None
     expected.feature_names_in_ = np.array([name for name in names if name not in discarded], dtype=object)
     expected.n_features_in_ = len(expected.feature_names_in_)
     take_frame(expected, frame, reset=False)
-
-
-def check_inside(wrapper: Any, discarded: list[str]) -> None:
-    """Refuse a restored wrapper whose estimator was fitted to other columns than it would be shown."""
-    shown = [name for name in fitted_names(wrapper) if name not in discarded]
-    names = getattr(wrapper.estimator_, "feature_names_in_", None)
-    n = getattr(wrapper.estimator_, "n_features_in_", len(shown))
-    if n != len(shown) or (names is not None and list(names) != shown):
-        raise ValueError(f"an estimator of {n} columns{'' if names is None else f', {list(names)}'}")
 
 
 def trim_columns(estimator: Any, names: list[str], discarded: list[str]) -> None:

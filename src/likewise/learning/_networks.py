@@ -158,7 +158,6 @@ class AntiDROClassifier(BaseNetworkClassifier):
     (500,)
     """
 
-    _unsaved: ClassVar[tuple[str, ...]] = (*BaseNetworkClassifier._unsaved, "generator")
     _takes_pairs: ClassVar[bool] = True
 
     generator: BaseGenerator | None = None
@@ -241,12 +240,6 @@ class AntiDROClassifier(BaseNetworkClassifier):
             refuse_unknown_columns(kept, self.feature_names_in_, self.discarded_)
             return kept
         return super()._see(X)
-
-    def _extra_record(self) -> dict[str, Any]:
-        return {"discarded": self.discarded_}
-
-    def _restore_extra(self, record: dict[str, Any]) -> None:
-        self.discarded_ = list(map(str, record["discarded"]))
 
     def _objective(self, network: Any, people: People) -> Any:
         from likewise.learning._antidote_loss import AntidoteLoss

@@ -15,18 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._checks import check_choice, check_count, check_number
 from likewise._estimators import PredictsByProbability, fit_guard
 from likewise._extras import require
-from likewise._json import plain
+from likewise._models import SavedModel
 from likewise._progress import follow, tell
-from likewise._random import check_seed, draw_seed, saved_seed, stream
+from likewise._random import check_seed, draw_seed, stream
 from likewise._warnings import has_collapsed, warn
-from likewise.exceptions import ParameterError, SavedFolderError, SchemaError, ScoresCollapsed
-from likewise.nets._device import choose_device, fixed_threads, seeded
+from likewise.exceptions import ParameterError, SchemaError, ScoresCollapsed
+from likewise.nets._device import choose_device, device_here, fixed_threads, seeded
 from likewise.nets._inputs import SCALINGS, InputCoding, guess_roles
-from likewise.nets._storage import Description, SavedInFolder
 from likewise.schema import Roles
 from likewise.schema._internal import (
     hold_out,
-    made_up_frame,
     open_frame,
     take_frame,
     take_labels,
@@ -56,7 +54,7 @@ class Length(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class BaseNetworkClassifier(SavedModel, PredictsByProbability, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the network classifiers: frames, labels and weights, training, collapse, prediction and saving.
 
     A subclass defines what each step minimizes (``_objective``).
@@ -79,7 +77,6 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
     random_state: int | None = None
     history_: list[dict[str, Any]] = field(init=False)
 
-    _unsaved: ClassVar[tuple[str, ...]] = ("roles", "network", "progress", "device")
     _takes_pairs: ClassVar[bool] = False  # whether a subclass trains on added losses
     # set for the time of one fit
     _added_loss: Callable[[Objective, Any, People], Objective] | None = field(init=False, default=None)
@@ -137,79 +134,29 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
 
         return predict_shares(self.network_, DeviceInputs(self.coding_.encode(frame), self.device_))
 
-    def _describe(self) -> Description:
-        check_is_fitted(self, "network_")
-        if self.network is not None:
-            raise SavedFolderError(
-                "The network was built by a function of yours, which a folder cannot hold. Save network_.state_dict() "
-                "yourself."
-            )
-        record = {
-            "params": self._saved_params(),
-            "roles": self.roles.to_dict() if isinstance(self.roles, Roles) else plain(self.roles),
-            "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
-            **self._describe_columns(),
-            "coding": self.coding_.to_dict(),
-            "seed": self.seed_,
-            "history": self.history_,
-            "n_iter": self.n_iter_,
-            "extra": self._extra_record(),
-        }
-        weights = {name: tensor.detach().cpu().numpy() for name, tensor in self.network_.state_dict().items()}
-        return Description(record, weights)
+    def __getstate__(self) -> dict[str, Any]:
+        """Return weights as arrays, which a file can hold, for the device of whoever reads it."""
+        state = super().__getstate__()
+        if "network_" in state:
+            weights = self.network_.state_dict()
+            state["network_"] = {name: tensor.detach().cpu().numpy() for name, tensor in weights.items()}
+            state["progress"] = None if callable(self.progress) else self.progress
+            del state["device_"]
+        return state
 
-    @classmethod
-    def _restore(cls, description: Description, device: str) -> Self:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "network_" not in state:
+            return
         import torch
 
-        record, arrays = description
-        params: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in record["params"].items()
-        }
-        for odd in sorted(set(cls()._saved_params()) ^ set(params)):
-            raise SavedFolderError(
-                f"This {cls.__name__} was saved by another version of likewise, which differs in the parameter "
-                f"{odd!r}. Load it with that version."
-            )
-        classifier = cls(**params, device=device)
-        roles = record["roles"]  # or names of columns
-        classifier.roles = Roles.from_dict(roles) if isinstance(roles, dict) else roles
-        classifier._restore_extra(record["extra"])
-        classifier._refuse_odd_parameters()
-        classes = record["classes"]
-        classifier.classes_ = np.array(classes["values"], dtype=classes["dtype"])
-        if classifier.classes_.ndim != 1 or len(classifier.classes_) < 2:
-            raise ValueError(f"classes {classes['values']}")
-        classifier._restore_columns(record)
-        classifier.coding_ = InputCoding.from_dict(record["coding"])
-        classifier.seed_, classifier.history_, classifier.n_iter_ = record["seed"], record["history"], record["n_iter"]
-        classifier.device_ = choose_device(device)
-        classifier._refuse_unlike()
-        network = classifier._build(len(classifier.coding_.names), classifier._n_outputs)
-        network.load_state_dict({name: torch.as_tensor(array) for name, array in arrays.items()})
-        classifier.network_ = network.to(classifier.device_).eval()
-        return classifier
-
-    def _rehearse(self) -> None:
-        """Score made-up rows with the values that the schema knows."""
-        shares = self.predict_proba(made_up_frame(self.coding_.schema, self))
-        if shares.shape[1:] != self.classes_.shape or not np.isfinite(shares).all():
-            raise ValueError("a network whose scores are not finite numbers")
-
-    def _saved_params(self) -> dict[str, Any]:
-        """Return the parameters that JSON can hold; of random states only a seed."""
-        params = {name: value for name, value in self.get_params(deep=False).items() if name not in self._unsaved}
-        return {name: plain(value) for name, value in params.items()} | {"random_state": saved_seed(self.random_state)}
-
-    def _refuse_unlike(self) -> None:
-        """Refuse a restored state that would fail or go wrong in prediction."""
-        coding = self.coding_
-        n_numbers = len(coding.schema.roles.continuous) + len(coding.schema.roles.ordinal)
-        has_room = coding.shift.shape == coding.scale.shape == (n_numbers,)
-        if not has_room or not np.isfinite(coding.shift).all() or not (coding.scale > 0).all():
-            raise ValueError("scaling of other numbers than the schema's")
-        if not isinstance(self.history_, list) or not isinstance(self.seed_, int):
-            raise ValueError("an invalid history or seed")
+        self.device = device_here(self.device)
+        self.device_ = choose_device(self.device)
+        with seeded(self.seed_, self.device_), torch.device("cpu" if self.network else "meta"):  # no room for weights
+            network = self._build(len(self.coding_.names), self._n_outputs)
+        weights = {name: torch.as_tensor(np.array(array)) for name, array in state["network_"].items()}
+        network.load_state_dict(weights, assign=True)
+        self.network_ = network.to(self.device_).eval()
 
     def _objective(self, network: Any, people: People) -> Objective:
         """Return what each step minimizes."""
@@ -247,13 +194,6 @@ class BaseNetworkClassifier(SavedInFolder, PredictsByProbability, ClassifierMixi
     @property
     def _took_array(self) -> bool:
         return not hasattr(self, "feature_names_in_")
-
-    def _extra_record(self) -> dict[str, Any]:
-        """Return what a subclass saves in addition, as plain data."""
-        return {}
-
-    def _restore_extra(self, record: dict[str, Any]) -> None:
-        """Restore what :meth:`_extra_record` returned."""
 
     @property
     def _n_outputs(self) -> int:

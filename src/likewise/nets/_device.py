@@ -38,6 +38,15 @@ def choose_device(wanted: str = "auto") -> Any:
     return device
 
 
+def device_here(wanted: str) -> str:
+    """Return the name of a device if this machine has it, else "auto"."""
+    try:
+        choose_device(wanted)
+    except ParameterError:
+        return "auto"
+    return wanted
+
+
 @contextmanager
 def seeded(seed: int, device: Any) -> Iterator[None]:
     """Run torch code from a seed, and restore the caller's random state afterwards."""

@@ -4,9 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from likewise.nets._classifier import BaseNetworkClassifier
-from likewise.nets._device import choose_device, fixed_threads, seeded
+from likewise.nets._device import choose_device, device_here, fixed_threads, seeded
 from likewise.nets._inputs import InputCoding, Inputs, guess_roles
-from likewise.nets._storage import Description, SavedInFolder, read_kind, subclasses
 
 if TYPE_CHECKING:
     from likewise.nets._network import (

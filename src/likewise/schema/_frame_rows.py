@@ -14,7 +14,7 @@ from likewise._format import count_of
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.schema._arrow import Dtype
 from likewise.schema._codecs import Intervals
-from likewise.schema._frames import Frame, array_of_table, build_frame, is_frame, open_frame
+from likewise.schema._frames import Frame, build_frame, is_frame, open_frame
 from likewise.schema._schema import Schema
 from likewise.schema._table import KINDS, CodedTable
 
@@ -32,30 +32,6 @@ def made_up_rows(schema: Schema, n_rows: int) -> CodedTable:
         columns[kind] = np.tile(np.linspace(0, 1, n_rows)[:, None], len(names)) if kind == "continuous" else codes
     names_of = {kind: schema.roles.names(kind) for kind in KINDS}
     return CodedTable(**columns, names=names_of, categories=schema.categories, labels=np.zeros(n_rows, np.int32))
-
-
-def fitted_names(estimator: Any) -> list[str]:
-    """Return the columns that an estimator was fitted on, x0, x1, ... if on an array; refuse what cannot be."""
-    n, names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
-    if type(n) is not int or not 0 < n <= MOST_COLUMNS:
-        raise ValueError(f"{str(n)[:20]} columns")
-    known = [f"x{at}" for at in range(n)] if names is None else list(names)
-    if len(known) != n or not all(type(name) is str for name in known):
-        raise ValueError(f"names that are not those of {n} columns")
-    return known
-
-
-def made_up_frame(schema: Schema, estimator: Any) -> Any:
-    """Return such rows as an estimator takes them, a table or an array; refuse other columns or another order."""
-    import pyarrow as pa
-
-    n_rows = min(max(map(len, schema.categories.values()), default=0) + 2, MOST_MADE_UP)
-    made = schema.decode(made_up_rows(schema, n_rows), kind="pyarrow")
-    names, nothing = fitted_names(estimator), pa.array(np.zeros(n_rows))  # in columns that the schema ignores
-    if [name for name in names if name in made.column_names] != made.column_names:
-        raise ValueError(f"columns {names}, which are not those of the schema")
-    table = pa.table({name: made.column(name) if name in made.column_names else nothing for name in names})
-    return table if hasattr(estimator, "feature_names_in_") else array_of_table(table)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,9 +5,7 @@ from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
 from likewise.schema._frame_rows import (
     BinValues,
     as_frame,
-    fitted_names,
     join_columns,
-    made_up_frame,
     made_up_rows,
     mix_rows,
     named_beside,

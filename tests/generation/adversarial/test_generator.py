@@ -15,7 +15,7 @@ from sklearn.base import clone
 from tests.sizes import sized
 
 from likewise import Comparability, Dataset, Roles, load_dataset
-from likewise.exceptions import GenerationError, SavedFolderError
+from likewise.exceptions import GenerationError, SavedModelError
 from likewise.generation._generator import fingerprint
 from likewise.generation.adversarial._encoding import Encoder
 from likewise.generation.adversarial._generator import AdversarialGenerator
@@ -167,14 +167,14 @@ def test_a_damaged_folder_is_refused_with_a_plain_word(tmp_path: Path, fitted: A
     for name in ("params", "schema", "layout", "bins"):
         cut = {key: value for key, value in whole["record"].items() if key != name}
         file.write_text(json.dumps(whole | {"record": cut}), "utf-8")
-        with pytest.raises(SavedFolderError, match="Save it again"):
+        with pytest.raises(SavedModelError, match="Save it again"):
             AdversarialGenerator.load(tmp_path / "saved", device="cpu")
     wrong = whole["record"]["params"] | {"width": 17}
     file.write_text(json.dumps(whole | {"record": whole["record"] | {"params": wrong}}), "utf-8")
-    with pytest.raises(SavedFolderError, match="Save it again"):
+    with pytest.raises(SavedModelError, match="Save it again"):
         AdversarialGenerator.load(tmp_path / "saved", device="cpu")
     (tmp_path / "saved" / "numbers.safetensors").write_bytes(b"not numbers")
-    with pytest.raises(SavedFolderError):
+    with pytest.raises(SavedModelError):
         AdversarialGenerator.load(tmp_path / "saved", device="cpu")
 
 

@@ -328,8 +328,8 @@ def test_regressors_learn_smoothed_predictions() -> None:
 def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:
     for pair_weight in (0.0, 1.0):
         model = SmoothedTargetsClassifier(trees(), DATA.roles, DATA.rule, pair_weight=pair_weight, random_state=0)
-        model.fit(PEOPLE, LABELS).save(tmp_path / f"{pair_weight}")
-        again = SmoothedTargetsClassifier.load(tmp_path / f"{pair_weight}")
+        model.fit(PEOPLE, LABELS).save(tmp_path / f"{pair_weight}.skops")
+        again = SmoothedTargetsClassifier.load(tmp_path / f"{pair_weight}.skops")
         assert again.predict_proba(OTHERS).tobytes() == model.predict_proba(OTHERS).tobytes()
         assert again.discarded_ == SENSITIVE
 

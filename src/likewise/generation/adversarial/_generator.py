@@ -19,8 +19,9 @@ from likewise.comparable import Comparability, explain_no_pairs, sample_pairs
 from likewise.exceptions import GenerationError, ParameterError
 from likewise.generation._antidotes import comparability_ratio
 from likewise.generation._generator import BaseGenerator
+from likewise.generation._storage import Description
 from likewise.generation.adversarial._encoding import Encoder, Modes, RowLayout
-from likewise.nets._internal import Description, choose_device, fixed_threads, seeded
+from likewise.nets._internal import choose_device, fixed_threads, seeded
 from likewise.schema import CodedTable, Roles
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class AdversarialGenerator(BaseGenerator):
     """
 
     _saved_as: ClassVar[str] = "AdversarialGenerator 1"
+    _rebuilt: ClassVar[tuple[str, ...]] = ("device_", "encoder_", "_generator", "_vectors")
     history_: list[Record] = field(init=False)
 
     n_iterations: int = 5_000
@@ -177,8 +179,8 @@ class AdversarialGenerator(BaseGenerator):
         """
         return cls(roles, rule, **{**PRINTED, **changes})
 
-    def _describe(self) -> Description:
-        shared, encoder = super()._describe(), self.encoder_
+    def _describe_learned(self) -> Description:
+        encoder = self.encoder_
         record = {
             "layout": encoder.layout.to_dict(),
             "continuous": list(encoder.continuous),
@@ -189,19 +191,16 @@ class AdversarialGenerator(BaseGenerator):
             **{f"weights.{name}": tensor.cpu().numpy() for name, tensor in self._generator.state_dict().items()},
             **{f"modes.{name}": array for name, array in encoder.modes.to_arrays().items()},
         }
-        return Description(shared.record | record, shared.arrays | arrays)
+        return Description(record, arrays)
 
-    @classmethod
-    def _restore(cls, description: Description, device: str) -> Self:
+    def _restore_learned(self, description: Description, device: str) -> None:
         record = description.record
-        generator = super()._restore(description, device)
-        generator.device_ = choose_device(device)
+        self.device_ = choose_device(device)
         modes, layout = Modes.from_arrays(description.arrays_under("modes.")), RowLayout.from_dict(record["layout"])
-        generator.encoder_ = Encoder(layout, modes, tuple(record["continuous"]), record["marks"])
-        generator._build(description.arrays_under("weights."))
+        self.encoder_ = Encoder(layout, modes, tuple(record["continuous"]), record["marks"])
+        self._build(description.arrays_under("weights."))
         for name in LEARNED:
-            setattr(generator, f"{name}_", record[name])
-        return generator
+            setattr(self, f"{name}_", record[name])
 
     def _refuse_odd_parameters(self) -> None:
         super()._refuse_odd_parameters()

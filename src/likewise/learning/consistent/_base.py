@@ -6,19 +6,17 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial, reduce
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_choice, check_flag, check_number
 from likewise._estimators import fit_guard, seed_unset
-from likewise._json import plain
-from likewise._random import check_seed, saved_seed, stream
+from likewise._random import check_seed, stream
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, SchemaError
 from likewise.generation._internal import choose_few
@@ -35,7 +33,6 @@ from likewise.learning._inner_estimator import (
     take_held_out,
     trim_columns,
 )
-from likewise.learning._saved_estimators import describe_estimator, restore_estimator
 from likewise.learning.consistent._boosting import Booster, Objective, booster_of
 from likewise.learning.consistent._linear import fit_linear, is_linear, pair_covariance, plain_inputs
 from likewise.learning.consistent._pair_graph import (
@@ -48,7 +45,7 @@ from likewise.learning.consistent._pair_graph import (
     learn_schema,
 )
 from likewise.learning.consistent._pair_loss import PAIR_LOSSES, GapKind, PairLoss, PairLossKind
-from likewise.nets._internal import BaseNetworkClassifier, Description
+from likewise.nets._internal import BaseNetworkClassifier
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import (
     array_of_table,
@@ -276,8 +273,6 @@ class ConsistentModel(EstimatorWrapper):
     estimator_: Any = field(init=False)
     n_pairs_: dict[Any, int] = field(init=False)
 
-    _own_params: ClassVar[tuple[str, ...]]  # saved as they are
-
     def _check_parameters(self) -> Kind:
         """Check parameters, and return how the estimator takes pairs."""
         check_number("pair_weight", self.pair_weight, least=0.0)
@@ -413,42 +408,3 @@ class ConsistentModel(EstimatorWrapper):
         if self.random_state is not None:
             seed_unset(fresh, task.seed)
         return fresh
-
-    def _describe(self) -> Description:
-        check_is_fitted(self, "estimator_")
-        estimator, arrays = describe_estimator(self.estimator_)
-        roles, classes = self.roles, getattr(self, "classes_", None)
-        saved = {
-            "params": {name: plain(getattr(self, name)) for name in self._own_params},
-            "random_state": saved_seed(self.random_state),
-            "roles": roles.to_dict() if isinstance(roles, Roles) else None,
-            "schema": roles.to_json() if isinstance(roles, Schema) else None,
-            "rule": None if self.rule is None else self.rule.to_dict(),
-            "classes": None if classes is None else {"values": classes.tolist(), "dtype": classes.dtype.str},
-            "n_pairs": [[plain(name), int(n)] for name, n in self.n_pairs_.items()],
-            "discarded": self.discarded_,
-            **self._describe_columns(),
-            "estimator": estimator,
-        }
-        return Description(saved, arrays)
-
-    @classmethod
-    def _restore(cls, description: Description, device: str) -> Self:
-        record, arrays = description
-        estimator = restore_estimator(Description(record["estimator"], arrays), device)
-        if {*record["params"]} != {*cls._own_params}:
-            raise ValueError(f"parameters {sorted(record['params'])}")
-        roles: Roles | Schema | None = None if record["roles"] is None else Roles.from_dict(record["roles"])
-        roles = roles if record["schema"] is None else Schema.from_json(record["schema"])
-        rule = None if record["rule"] is None else Comparability.from_dict(record["rule"])
-        made = cls(clone(estimator), roles, rule, random_state=record["random_state"], **record["params"])
-        how = made._check_parameters()
-        made.estimator_, made.n_pairs_ = estimator, {name: int(n) for name, n in record["n_pairs"]}
-        made._margins = how.booster if made.pair_weight else None
-        made.discarded_ = list(map(str, record["discarded"]))
-        if cls._is_classifier:
-            made.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
-            if made.classes_.shape != np.shape(estimator.classes_) or len(made.classes_) < 2:
-                raise ValueError(f"classes {made.classes_}")
-        made._restore_columns(record)
-        return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,15 +111,6 @@ class ConsistentClassifier(PredictsByProbability, ClassifierMixin, ConsistentMod
     """
 
     _is_classifier = True
-    _own_params: ClassVar[tuple[str, ...]] = (
-        "pair_weight",
-        "pair_loss",
-        "gap",
-        "balance_labels",
-        "balance_people",
-        "memory_limit",
-    )
-
     gap: str = "probability"
     balance_labels: bool = True
     generator: Any = None
@@ -244,7 +235,6 @@ class ConsistentRegressor(RegressorMixin, ConsistentModel):  # type: ignore[misc
     """
 
     _is_classifier = False
-    _own_params: ClassVar[tuple[str, ...]] = ("pair_weight", "pair_loss", "balance_people", "memory_limit")
 
     def _take_answers(self, y: Any, how: Kind) -> Answers:
         outcomes = np.asarray(column_or_1d(np.asarray(y), warn=True), np.float64)

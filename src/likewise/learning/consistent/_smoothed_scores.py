@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._checks import check_choice, check_number
 from likewise._estimators import PredictsByProbability, fit_guard
 from likewise._format import count_of
-from likewise._json import plain
+from likewise._models import SavedModel
 from likewise.comparable import Comparability
-from likewise.exceptions import ParameterError, SavedFolderError
-from likewise.learning._inner_estimator import check_inside
-from likewise.learning._saved_estimators import describe_estimator, restore_estimator
+from likewise.exceptions import ParameterError
 from likewise.learning.consistent._pair_graph import Numbers, check_rule, learn_schema
 from likewise.learning.consistent._smoothing import Smoothed, margins_of, scores_of, smooth_against, smooth_among
-from likewise.nets._internal import Description, SavedInFolder
 from likewise.schema import CodedTable, Roles, Schema
-from likewise.schema._internal import KINDS, array_of_table, fitted_names, is_frame, open_frame, take_frame
+from likewise.schema._internal import array_of_table, is_frame, open_frame, take_frame
 
 GRAPHS: Final = ("reference", "people")
 ESTIMATOR: Final = "inner."  # begins the names of the estimator's arrays
@@ -103,7 +99,7 @@ points on average, at most by 22.0. The other 60 keep their scores.
 
 
 @dataclass(eq=False, repr=False)
-class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class SmoothedScores(SavedModel, PredictsByProbability, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Smooth a batch of scores over the comparable pairs of the people scored together: not for one applicant.
 
     The smoothed logits minimise the squared change plus ``smoothing`` times the squared gaps of all pairs, exactly.
@@ -157,8 +153,6 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
     >>> smoother.changes_.n_matched
     2
     """
-
-    _has_device: ClassVar[bool] = False
 
     estimator: Any = None
     roles: Roles | Schema | None = None
@@ -250,17 +244,6 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
         check_is_fitted(self, "schema_")
         return self.smooth(X, graph=self.graph)
 
-    def save(self, path: str | Path) -> None:
-        """Write a folder that :meth:`load` reads: the reference, and the estimator if it can be saved without pickle.
-
-        Without an estimator (``set_params(estimator=None)``) only the reference is saved.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        super().save(path)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False  # a fitted estimator needs no labels
@@ -323,84 +306,6 @@ class SmoothedScores(SavedInFolder, PredictsByProbability, ClassifierMixin, Meta
         check_number("smoothing", self.smoothing, least=0.0)
         check_choice("graph", self.graph, GRAPHS)
         check_rule(self.rule)
-
-    def _describe(self) -> Description:
-        check_is_fitted(self, "schema_")
-        table = self._reference
-        record = {
-            "smoothing": float(self.smoothing),
-            "graph": self.graph,
-            "memory_limit": plain(self.memory_limit),
-            "rule": self._rule.to_dict(),
-            "schema": self.schema_.to_json(),
-            "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
-            **self._describe_columns(),
-            "estimator": None,
-        }
-        arrays = {kind: np.ascontiguousarray(getattr(table, kind)) for kind in KINDS}
-        arrays["margins"] = self._reference_margins
-        if self.estimator is not None:
-            try:
-                record["estimator"], inner = describe_estimator(self.estimator_)
-            except SavedFolderError as error:
-                raise SavedFolderError(
-                    f"{error} set_params(estimator=None) saves the scores without it; set it again after loading."
-                ) from error.__cause__
-            arrays |= {f"{ESTIMATOR}{name}": array for name, array in inner.items()}
-        return Description(record, arrays)
-
-    @classmethod
-    def _restore(cls, description: Description, device: str) -> Self:
-        record, arrays = description
-        schema = Schema.from_json(record["schema"])
-        rule = Comparability.from_dict(record["rule"])
-        made = cls(
-            None,
-            schema,
-            rule,
-            float(record["smoothing"]),
-            graph=record["graph"],
-            memory_limit=record["memory_limit"],
-        )
-        made._refuse_odd_parameters()
-        if record["estimator"] is not None:
-            inner = Description(record["estimator"], description.arrays_under(ESTIMATOR))
-            made.estimator = made.estimator_ = restore_estimator(inner, device)
-        made.schema_ = schema
-        kinds: dict[str, Any] = {kind: arrays[kind] for kind in KINDS}
-        made._reference = CodedTable(
-            **kinds,
-            labels=np.zeros(len(arrays["margins"]), np.int32),
-            names={kind: schema.roles.names(kind) for kind in KINDS},
-            categories=schema.categories,
-            units=schema.units,
-        )
-        made._reference_margins, made.n_reference_ = np.asarray(arrays["margins"], np.float64), len(arrays["margins"])
-        if not np.isfinite(made._reference_margins).all() or made._reference_margins.ndim != 2:
-            raise ValueError("invalid margins")
-        classes = record["classes"]
-        made.classes_ = np.array(classes["values"], dtype=classes["dtype"])
-        made._restore_columns(record)
-        return made
-
-    def _rehearse(self) -> None:
-        """Smooth the scores of some of the reference, by the pairs of either graph."""
-        names = {*fitted_names(self)}
-        if not {name for kind in KINDS for name in self.schema_.roles.names(kind)} <= names:
-            raise ValueError(f"columns {sorted(names)}, which are not those of the schema")
-        if hasattr(self, "estimator_") and hasattr(self, "feature_names_in_"):
-            check_inside(self, [])
-        n_classes = self.classes_.size if self.classes_.ndim == 1 else 0
-        if n_classes < 2 or self._reference_margins.shape[1] != (1 if n_classes == 2 else n_classes):
-            raise ValueError(f"scores of {self._reference_margins.shape[1]} classes for {n_classes}")
-        known = self._reference[:REHEARSED]
-        frame = self.schema_.decode(known, kind="pyarrow")
-        if not self.schema_.roles.bins:  # whose values are now intervals
-            self._encode(frame)
-        for graph in GRAPHS:
-            found = self._smooth_known(known, self._reference_margins[: len(known)], graph)
-            if not np.isfinite(found.margins).all():
-                raise ValueError("scores that are not finite numbers")
 
 
 def _encode(schema: Schema, frame: Any) -> CodedTable:

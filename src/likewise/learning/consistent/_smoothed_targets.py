@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -302,12 +302,6 @@ class SmoothedTargetsClassifier(SmoothedTargetsModel, ConsistentClassifier):
 
     balance_labels: bool = True
     generator: Any = None
-    _own_params: ClassVar[tuple[str, ...]] = (
-        *ConsistentClassifier._own_params,
-        "strength",
-        "folds",
-        "discard_sensitive",
-    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -366,13 +360,6 @@ class SmoothedTargetsRegressor(SmoothedTargetsModel, ConsistentRegressor):
     11
     3
     """
-
-    _own_params: ClassVar[tuple[str, ...]] = (
-        *ConsistentRegressor._own_params,
-        "strength",
-        "folds",
-        "discard_sensitive",
-    )
 
 
 def _kind_of(estimator: Any, *, is_classifier: bool) -> Kind:

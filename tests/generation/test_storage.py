@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise.exceptions import SavedFolderError, TableFileError
-from likewise.nets._storage import load_folder, save_folder
+from likewise.exceptions import SavedModelError, TableFileError
+from likewise.generation._storage import load_folder, save_folder
 
 pytest.importorskip("safetensors")
 KIND = "thing 1"
@@ -92,15 +92,15 @@ def test_folders_above_are_made(tmp_path: Path) -> None:
 
 
 def test_another_kind_is_refused(folder: Path) -> None:
-    with pytest.raises(SavedFolderError, match="holds 'thing 1', not 'thing 2'"):
+    with pytest.raises(SavedModelError, match="holds 'thing 1', not 'thing 2'"):
         load_folder(folder, "thing 2")
 
 
 def test_what_is_not_there_is_said(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(SavedFolderError, match="Give a folder that save wrote"):
+    with pytest.raises(SavedModelError, match="Give a folder that save wrote"):
         load_folder(tmp_path / "nothing", KIND)
     (folder / "numbers.safetensors").unlink()
-    with pytest.raises(SavedFolderError, match="Give a folder that save wrote"):
+    with pytest.raises(SavedModelError, match="Give a folder that save wrote"):
         load_folder(folder, KIND)
 
 
@@ -109,13 +109,13 @@ def test_what_is_not_there_is_said(folder: Path, tmp_path: Path) -> None:
 )
 def test_a_record_that_is_none_is_refused(folder: Path, text: str) -> None:
     (folder / "likewise.json").write_text(text)
-    with pytest.raises(SavedFolderError, match=r"Save it again|Give a folder that save wrote"):
+    with pytest.raises(SavedModelError, match=r"Save it again|Give a folder that save wrote"):
         load_folder(folder, KIND)
 
 
 def test_bytes_that_are_no_text_are_refused(folder: Path) -> None:
     (folder / "likewise.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SavedFolderError, match="Save it again"):
+    with pytest.raises(SavedModelError, match="Save it again"):
         load_folder(folder, KIND)
 
 
@@ -135,7 +135,7 @@ def test_any_change_of_any_byte_is_found(data: st.DataObject, tmp_path_factory: 
     file.write_bytes(bytes(after))
     try:
         assert load_folder(folder, KIND)[0] == RECORD  # blanks between words of JSON mean nothing
-    except SavedFolderError:
+    except SavedModelError:
         return
     assert file.suffix == ".json"
 
@@ -143,14 +143,14 @@ def test_any_change_of_any_byte_is_found(data: st.DataObject, tmp_path_factory: 
 def test_a_record_that_was_changed_is_found(folder: Path) -> None:
     text = (folder / "likewise.json").read_text("utf-8")
     (folder / "likewise.json").write_text(text.replace('"seed": 3', '"seed": 4'), "utf-8")
-    with pytest.raises(SavedFolderError, match="was changed or truncated after it was written"):
+    with pytest.raises(SavedModelError, match="was changed or truncated after it was written"):
         load_folder(folder, KIND)
 
 
 def test_a_record_with_a_number_beyond_all_is_refused(folder: Path) -> None:
     text = (folder / "likewise.json").read_text("utf-8")
     (folder / "likewise.json").write_text(text.replace('"seed": 3', '"seed": NaN'), "utf-8")
-    with pytest.raises(SavedFolderError):
+    with pytest.raises(SavedModelError):
         load_folder(folder, KIND)
 
 
