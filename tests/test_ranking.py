@@ -30,9 +30,6 @@ def test_numbers_are_ranked_and_ordered(n_values: int) -> None:
     assert np.array_equal(levels.of_rows, ranks)
     assert levels.n == len(distinct)
     assert np.array_equal(levels.count(), np.bincount(ranks))
-    rows, is_last = levels.descend()
-    assert np.array_equal(rows, np.argsort(-ranks, kind="stable"))
-    assert np.array_equal(np.flatnonzero(is_last), np.cumsum(np.bincount(ranks)[::-1]) - 1)
 
 
 def test_work_is_shared_in_order_and_its_first_error_raised(monkeypatch: pytest.MonkeyPatch) -> None:

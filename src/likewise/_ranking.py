@@ -54,12 +54,6 @@ class Levels:
         """Count the rows of each level, or add up their weights."""
         return np.diff(self.below) if weights is None else np.bincount(self.of_rows, weights, self.n)
 
-    def descend(self) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return the rows from the highest level to the lowest, equals as they come, and which of them end a level."""
-        is_last = np.zeros(len(self.of_rows), np.bool_)
-        is_last[np.cumsum(self.count()[::-1]) - 1] = True
-        return order_rows(self.n - 1 - self.of_rows), is_last
-
 
 class Ranking:
     """The levels of columns of numbers, found when somebody asks, and once."""

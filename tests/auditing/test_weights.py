@@ -10,7 +10,7 @@ import pytest
 
 from likewise import Audit, Comparability, Policy, Roles, audit, compare_audits
 from likewise.auditing import compare_series
-from likewise.auditing.inference._intervals import PairGraph, contribute_alone
+from likewise.auditing._internal import PairGraph, Units, Weights, influence_of_people
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError
 
 N = 150
@@ -193,10 +193,11 @@ def test_heavy_people_make_intervals_wider_and_count_as_fewer() -> None:
         narrow, wide = one[name], other[name]
         assert wide.high - wide.low > narrow.high - narrow.low, name  # type: ignore[operator]
     rows, weights = np.arange(40), np.random.default_rng(0).exponential(size=20)
-    apart = PairGraph.of(rows[:20], rows[20:], 40, weights)
-    alone = contribute_alone(rows[:20].astype(np.float64), weights)
-    assert alone.n_counting == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-    assert apart.n_counting <= alone.n_counting < 20 == PairGraph.of(rows[:20], rows[20:], 40).n_counting
+    apart, alike = (PairGraph.of(rows[:20], rows[20:], Units(40), Weights.of(times, 20)) for times in (weights, None))
+    alone = influence_of_people(rows[:20].astype(np.float64), Weights.of(weights, 20), Units(20))
+    assert alone.n == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert apart.n == pytest.approx(alone.n)
+    assert alone.n < 20 == alike.n
 
 
 def test_contributions_of_people_are_derivatives_of_the_weighted_mean() -> None:
@@ -204,14 +205,14 @@ def test_contributions_of_people_are_derivatives_of_the_weighted_mean() -> None:
     weights = np.random.default_rng(6).exponential(size=N)
     found = people.audit(weights=weights)
     left, right, gaps = found.pairs.left, found.pairs.right, found.gaps
-    graph = PairGraph.of(left, right, N, weights[left] * weights[right])
+    graph = PairGraph.of(left, right, Units(N), Weights.of(weights[left] * weights[right], len(left)))
 
     def mean(person: int, step: float) -> float:
         moved = weights.copy()
         moved[person] *= 1 + step
         return float(np.average(gaps, weights=moved[left] * moved[right]))
 
-    by_person = graph.contribute(gaps).by_person * graph.roots
+    by_person = graph.influence(gaps).by_unit * (1 - graph.shares)
     for person in range(0, N, 11):
         assert by_person[person] == pytest.approx((mean(person, 1e-6) - mean(person, -1e-6)) / 2e-6, abs=1e-8)
 

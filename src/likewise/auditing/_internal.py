@@ -8,8 +8,8 @@ from likewise.auditing.evidence._distributions import rows_to_show
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._excess import ComparedPeople, Excess, Partners
-from likewise.auditing.inference._intervals import PairGraph, contribute_alone, interval_of_mean
-from likewise.auditing.inference._pair_measures import ExactFacts, measure_parts
+from likewise.auditing.inference._intervals import PairGraph, influence_of_people, interval_of_mean
+from likewise.auditing.inference._pair_measures import ExactFacts, link_people, measure_parts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
 from likewise.auditing.pairs._gather import Gathered, PairTest, Side, Standing, find_among, leave_out_pairs
 from likewise.auditing.pairs._kernels import match_apart
@@ -39,6 +39,8 @@ from likewise.auditing.question._scores import ask_scores, check_decisions, chec
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
 from likewise.auditing.question._weights import (
     SampleWeights,
+    Units,
+    Weights,
     check_weights,
     find_weights,
     mean_of,

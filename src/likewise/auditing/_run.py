@@ -133,8 +133,8 @@ def audit(
     n_worst : int
         How many of the worst pairs to keep as evidence.
     n_resamples : int
-        Bootstrap resamples of people, for the intervals of ROC AUC and other measures of performance, 40 or more at a
-        confidence of 0.95; 0 for no intervals at all, without which no policy passes.
+        Draws of chance, for the interval of the calibration error, 40 or more at a confidence of 0.95; 0 for no
+        intervals at all, without which no policy passes.
     confidence : float
         Of the intervals, two-sided.
     random_state : int

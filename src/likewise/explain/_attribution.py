@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likewise._checks import check_count
 from likewise._format import count_of, line_up
 from likewise.auditing import Audit
-from likewise.auditing._internal import PairGraph, mean_of, measure_parts, number_combinations
+from likewise.auditing._internal import link_people, mean_of, measure_parts, number_combinations
 from likewise.exceptions import ParameterError
 from likewise.explain._splitting import (
     MAX_COLUMNS,
@@ -206,7 +206,7 @@ def _bound_parts(
 ) -> Callable[[Sequence[str]], tuple[Measure, Measure]]:
     """Return what measures the part that some columns make of the mean gap, and its share, with intervals."""
     audit, towards = made.audit, split.towards(gaps)
-    graph = PairGraph.of(audit.pairs.left, audit.pairs.right, len(audit.question.table), weights)
+    graph = link_people(audit.pairs.left, audit.pairs.right, audit.question.table, audit.question.scores, weights)
     confidence = audit.settings.confidence if audit.settings.n_resamples else None
 
     def measure(columns: Sequence[str]) -> tuple[Measure, Measure]:

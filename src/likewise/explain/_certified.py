@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from likewise._checks import parameter
 from likewise.auditing import Audit
 from likewise.auditing._internal import (
+    Units,
+    Weights,
     choose_ids,
-    contribute_alone,
+    influence_of_people,
     interval_of_mean,
     place_in_bins,
     round_edges,
@@ -250,9 +252,16 @@ class _Summary:
         exceeded. The largest is a fact about these people, without an interval where it is exact.
         """
         n, limit = len(self._gaps), self.within(self._audit.settings.gap_limit)
-        mean, low = float(self._gaps.mean()), float(self._reached.mean())
+        mean, low, who = float(self._gaps.mean()), float(self._reached.mean()), (Weights.of(None, n), Units(n))
         ends = [
-            interval_of_mean(float(one.mean()), contribute_alone(one), self._confidence, 0.0, np.inf, 1.0)
+            interval_of_mean(
+                float(one.mean()),
+                influence_of_people(one, *who),
+                self._confidence,
+                0.0,
+                np.inf,
+                1.0,
+            )
             for one in (self._reached, self._gaps)
         ]
         least = None if ends[0] is None else min(ends[0][0], low)

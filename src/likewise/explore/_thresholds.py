@@ -301,7 +301,7 @@ def find_baseline(question: Question, rule: Comparability, end: Thresholds, *, m
     pairs = ComparablePairs(left, right, table, table, len(left))
     people = ScoredPeople.of(table, scores, signed=False)
     gaps = np.concatenate([np.empty(0), *(batch.gaps for batch in people.measure_parts(left, right))])
-    compared = ComparedPeople(people.labels, np.ones(len(table)) if scores.weights is None else scores.weights)
+    compared = ComparedPeople(people.labels, scores.weighing.values, scores.units)
     return Baseline(measure_distances(pairs, equal), gaps, compared, scores.weigh_pairs(left, right))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from likewise._json import plain
 from likewise._random import stream
 from likewise.auditing import Audit, Measure
-from likewise.auditing._internal import PairGraph
+from likewise.auditing._internal import PairGraph, Weights
 
 UNKNOWN: Final = Measure(None)
 FEW_PAIRS: Final = "few pairs"
@@ -289,5 +289,6 @@ def _part(audit: Audit, name: str) -> Floats | None:
     if values is None or audit.summary is not None:
         return None
     chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
-    graph = PairGraph.of(scored.pairs.left[chosen], scored.pairs.right[chosen], len(scored.ranks))
-    return graph.contribute(values[chosen].astype(np.float64)).by_person
+    rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
+    graph = PairGraph.of(*rows, scored.scores.units, Weights.of(None, len(rows[0])))
+    return graph.influence(values[chosen].astype(np.float64)).by_unit

@@ -323,7 +323,7 @@ def _describe_direction(one: Direction, points: bool) -> str:
 
 
 def _reproduction(record: AuditRecord) -> list[str]:
-    resamples = count_of(record.settings.n_resamples, "bootstrap resample")
+    resamples = count_of(record.settings.n_resamples, "draw")
     lines = [
         f"`{summary.verify_command(record)}` recomputes the numbers from the record and the data.",
         f"likewise {escape_value(record.likewise)}, {resamples}, seed {record.settings.seed}.",

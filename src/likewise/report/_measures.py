@@ -143,7 +143,7 @@ def describe_intervals(record: AuditRecord) -> str:
         return "No confidence intervals were requested."
     return (
         f"In brackets: {100 * settings.confidence:g}% confidence intervals, by the variation between people "
-        f"({settings.n_resamples:,} bootstrap resamples for model performance). Maxima have none, nor have pairs of "
+        f"({settings.n_resamples:,} draws of chance for the calibration error). Maxima have none, nor have pairs of "
         "fewer than 3 people on one side; with few pairs an interval may be open at one end."
     )
 

@@ -19,6 +19,7 @@ from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs import _gather
 from likewise.auditing.pairs._gather import gather_pairs
 from likewise.auditing.pairs._meter import ScoredPairs, ScoredPeople
+from likewise.auditing.people._performance import influence_on_spread
 from likewise.comparable import iter_pairs, write_pairs
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
@@ -190,14 +191,14 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
         settings = AuditSettings(n_resamples=0 if keep is None else 200, n_worst=0, max_pairs=keep or 1, seed=seed)
         if keep is None:
             scored = ScoredPairs(mine_pairs(table, Comparability()), scores)
-            return [measure_pairs(scored, None, 1.0, np.zeros(len(table)), settings)[None]]
+            return [measure_pairs(scored, None, 1.0, influence_on_spread(scores), settings)[None]]
         people = ScoredPeople.of(table, scores)
         chunks = iter_pairs(table, Comparability())
         found = gather_pairs(chunks, table, people, people.shape(settings), lambda share: None)
         assert found.summary is not None
         scored = ScoredPairs(found.pairs, scores)
         return [
-            measure_pairs(scored, summary, 1.0, np.zeros(len(table)), settings)[None]
+            measure_pairs(scored, summary, 1.0, influence_on_spread(scores), settings)[None]
             for summary in (None, found.summary)
         ]
 

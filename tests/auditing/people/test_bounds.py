@@ -12,26 +12,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise.auditing._settings import AuditSettings
+from likewise.auditing._internal import Units, Weights
 from likewise.auditing.people._bounds import (
-    AREAS,
     FEWEST_CARRYING,
     FEWEST_OF_LABEL,
-    bound_by_replicates,
+    bound_area,
     bound_r2,
     bound_recalls,
     bound_root,
-    contribute_by_label,
     count_carrying,
+    count_trials,
+    influence_by_label,
 )
-from likewise.auditing.people._performance import LabelLedger, NumberLedger, measure_utility, point_values
-from likewise.auditing.people._performance import _bound_by_replicates as bound_by_resampling
+from likewise.auditing.people._performance import LabelLedger, NumberLedger, measure_utility
 
 N_TABLES = sized(400, 4_000)
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Labels = np.ndarray[Any, np.dtype[np.int64]]
+AREAS = ("roc_auc", "average_precision")
 # few distinct values make ties, also at the threshold
 scored = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8)), min_size=2, max_size=20)
+
+
+def alone(n_people: int) -> tuple[Weights, Units]:
+    """Return people who count alike and are independent."""
+    return Weights.of(None, n_people), Units(n_people)
 
 
 def by_differences(measure: Callable[[Floats], float | None], n_people: int) -> Floats:
@@ -53,7 +58,7 @@ def by_differences(measure: Callable[[Floats], float | None], n_people: int) -> 
 def test_what_people_contribute_is_how_far_a_measure_moves_with_them(name: str, people: list[tuple[int, int]]) -> None:
     labels, eighths = map(np.array, zip(*people, (0, 2), (1, 6), strict=True))
     scores = eighths / 8
-    ledger = LabelLedger.open(labels, scores, (scores >= 0.5).astype(np.int64))
+    ledger = LabelLedger.open(labels, scores, (scores >= 0.5).astype(np.int64), Weights.of(None, len(labels)))
     expected = by_differences(lambda weights: measure_utility(labels, scores, weights=weights)[name], len(labels))
     assert ledger.moves(name) == pytest.approx(expected, abs=1e-6)
 
@@ -61,7 +66,7 @@ def test_what_people_contribute_is_how_far_a_measure_moves_with_them(name: str, 
 def test_of_several_labels_contributions_are_averaged_as_the_measures_are() -> None:
     random = np.random.default_rng(0)
     scores, labels = random.dirichlet([1, 1, 1], 30), np.arange(30) % 3
-    ledger = LabelLedger.open(labels, scores, scores.argmax(axis=1))
+    ledger = LabelLedger.open(labels, scores, scores.argmax(axis=1), Weights.of(None, 30))
     for name in ("roc_auc", "average_precision", "f1"):
         expected = by_differences(lambda weights, name=name: measure_utility(labels, scores, weights=weights)[name], 30)  # type: ignore[misc]  # bound for the loop
         assert ledger.moves(name) == pytest.approx(expected, abs=1e-6)
@@ -69,9 +74,14 @@ def test_of_several_labels_contributions_are_averaged_as_the_measures_are() -> N
 
 def test_r2_moves_with_errors_and_with_outcomes_far_from_the_mean() -> None:
     outcomes, predictions = np.random.default_rng(1).normal(size=(2, 12))
-    ledger = NumberLedger.open(outcomes, predictions)
-    expected = by_differences(lambda weights: point_values(ledger, weights)["r2"], 12)
-    assert ledger.moves("r2") == pytest.approx(expected, abs=1e-5)
+
+    def measure(weights: Floats) -> float:
+        return NumberLedger.open(outcomes, predictions, Weights.of(weights, 12)).values()["r2"]
+
+    expected = by_differences(measure, 12)
+    assert NumberLedger.open(outcomes, predictions, Weights.of(None, 12)).moves("r2") == pytest.approx(
+        expected, abs=1e-5
+    )
 
 
 def amounts(random: np.random.Generator, n_people: int, spread: float) -> tuple[Floats, Floats]:
@@ -93,7 +103,7 @@ def test_long_tails_do_not_pass_by_chance() -> None:
     for seed in range(N_TABLES):
         outcomes, predicted = amounts(np.random.default_rng(seed), 250, 1.0)
         errors, varied = np.square(outcomes - predicted), np.square(outcomes - outcomes.mean())
-        found = bound_root(errors, 0.95), bound_r2(errors, varied, 0.95)
+        found = bound_root(errors, 0.95, *alone(250)), bound_r2(errors, varied, 0.95, *alone(250))
         for place, (interval, true) in enumerate(zip(found, (rmse, r2), strict=True)):
             if interval is not None:
                 bounded[place] += 1
@@ -111,7 +121,7 @@ def test_a_rare_label_that_is_hardly_ever_decided_right_is_not_taken_for_never()
     covered = failed = 0
     for _ in range(N_TABLES):
         is_right = random.random(312) < np.where(labels == 1, 0.99, 0.05)
-        interval = bound_recalls(is_right, labels, 0.95)
+        interval = bound_recalls(is_right, labels, 0.95, *alone(312))
         assert interval is not None
         covered += interval[0] <= truth <= interval[1]
         failed += interval[1] < truth
@@ -124,32 +134,49 @@ def test_amounts_that_a_few_people_make_up_have_no_interval() -> None:
     squares = np.ones(50)
     squares[0] = 1_000.0
     assert count_carrying(squares) < FEWEST_CARRYING
-    assert bound_root(squares, 0.95) is None
-    assert bound_r2(squares, np.arange(50.0), 0.95) is None
-    assert bound_r2(np.arange(50.0), squares, 0.95) is None
-    assert bound_root(np.ones(50), 0.95) == pytest.approx((1.0, 1.0))
+    assert bound_root(squares, 0.95, *alone(50)) is None
+    assert bound_r2(squares, np.arange(50.0), 0.95, *alone(50)) is None
+    assert bound_r2(np.arange(50.0), squares, 0.95, *alone(50)) is None
+    assert bound_root(np.ones(50), 0.95, *alone(50)) == pytest.approx((1.0, 1.0))
     assert count_carrying(np.ones(50)) == pytest.approx(50)
 
 
 def test_predictions_without_a_fault_leave_no_error() -> None:
-    assert bound_root(np.zeros(20), 0.95) == (0.0, 0.0)
-    assert bound_r2(np.zeros(20), np.arange(20.0), 0.95) == (1.0, 1.0)
+    assert bound_root(np.zeros(20), 0.95, *alone(20)) == (0.0, 0.0)
+    assert bound_r2(np.zeros(20), np.arange(20.0), 0.95, *alone(20)) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("n_rare", [1, FEWEST_OF_LABEL - 1, FEWEST_OF_LABEL])
 def test_a_label_of_hardly_anybody_leaves_no_interval(n_rare: int) -> None:
     labels = np.repeat([0, 1], [40, n_rare])
     is_bounded = n_rare >= FEWEST_OF_LABEL
-    assert (bound_recalls(labels == 0, labels, 0.95) is not None) == is_bounded
-    assert (contribute_by_label(np.linspace(-1, 1, len(labels)), labels) is not None) == is_bounded
+    who = alone(len(labels))
+    found = influence_by_label(np.linspace(-1, 1, len(labels)), labels, *who)
+    assert found.n == pytest.approx(n_rare)
+    assert (bound_recalls(labels == 0, labels, 0.95, *who) is not None) == is_bounded
+    assert (bound_area(0.7, found, 0.95) is not None) == is_bounded
 
 
 def test_people_of_a_rare_label_are_the_degrees_of_freedom_where_they_vary() -> None:
-    labels = np.repeat([0, 1], [400, 6])
-    moves = np.where(labels == 1, np.tile([0.1, -0.1], 203), 0.0)
-    found = contribute_by_label(moves, labels)
-    assert found is not None
-    assert found.n_counting == pytest.approx(6)
+    labels = np.repeat([0, 1], [400, 12])
+    moves = np.where(labels == 1, np.tile([0.1, -0.1], 206), 0.0)
+    found = influence_by_label(moves, labels, *alone(412))
+    assert found.freedom == pytest.approx(11)
+    assert found.variance == pytest.approx(12 * 0.01 * (12 / 11) ** 2)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=4, max_size=20))
+def test_people_of_one_cluster_are_one_trial_where_they_are_alike(people: list[tuple[bool, int]]) -> None:
+    holds, clusters = map(np.array, zip(*people, (True, 5), (False, 6), strict=True))
+    n = len(holds)
+    alike = np.zeros(7, np.bool_)
+    alike[clusters] = holds
+    holds = alike[clusters]  # all of a cluster as its last one
+    found = count_trials(holds, Weights.of(None, n), Units.of(clusters, n))
+    share = holds.mean()
+    sums = np.bincount(clusters, holds - share)
+    assert found == pytest.approx(min(n, share * (1 - share) * n**2 / float(np.square(sums).sum())))
+    assert count_trials(holds, *alone(n)) == pytest.approx(n)
 
 
 # ---- areas ----
@@ -162,14 +189,13 @@ def draw_weighted(random: np.random.Generator, n_people: int) -> tuple[Labels, F
     return labels, 1 / (1 + np.exp(-merit)), np.exp(0.6 * merit + 0.3 * random.normal(size=n_people))
 
 
-def bound_areas(labels: Labels, scores: Floats, weights: Floats | None, seed: int) -> dict[str, tuple[float, float]]:
-    """Return value and lower end of both areas."""
-    ledger = LabelLedger.open(labels, scores, None, weights=weights)
-    times = np.ones(len(labels)) if weights is None else weights
-    found = point_values(ledger, times)
-    settings = AuditSettings(n_resamples=100, seed=seed)
-    bounds = bound_by_resampling(ledger, found, times, settings)
-    return {name: (found[name] or 0.0, (bounds[name] or (0.0, 0.0))[0]) for name in AREAS}
+def bound_areas(labels: Labels, scores: Floats, weights: Floats) -> dict[str, float]:
+    """Return the lower end of both areas."""
+    who = Weights.of(weights, len(labels)), Units(len(labels))
+    ledger = LabelLedger.open(labels, scores, None, who[0])
+    values = ledger.values()
+    found = {name: influence_by_label(ledger.moves(name), labels, *who) for name in AREAS}
+    return {name: (bound_area(values[name], found[name], 0.95) or (0.0, 0.0))[0] for name in AREAS}
 
 
 def test_areas_of_weighted_people_seldom_pass_a_limit_at_the_truth() -> None:
@@ -178,26 +204,17 @@ def test_areas_of_weighted_people_seldom_pass_a_limit_at_the_truth() -> None:
     truth = measure_utility(labels, scores, weights=weights)
     n_tables = sized(60, 1_500)
     n_passed = dict.fromkeys(AREAS, 0)
-    for seed in range(n_tables):
+    for _ in range(n_tables):
         labels, scores, weights = draw_weighted(random, 300)
-        for name, (_, low) in bound_areas(labels, scores, weights / weights.mean(), seed).items():
+        for name, low in bound_areas(labels, scores, weights / weights.mean()).items():
             n_passed[name] += low > (truth[name] or 0.0)
     assert max(n_passed.values()) <= n_tables * 0.035 + 2 * math.sqrt(n_tables * 0.035)
 
 
-def test_uneven_weights_lower_the_lower_end_of_an_area_and_leave_the_upper_one() -> None:
-    replicates = np.random.default_rng(0).normal(0.9, 0.03, 500)
-    for name in AREAS:
-        bounds = [bound_by_replicates(name, 0.9, replicates, 60, 0.95, weighted_away=one) for one in (0.0, 0.3, 0.6)]
-        lows, highs = zip(*[one for one in bounds if one is not None], strict=True)
-        assert 0 <= lows[2] < lows[1] < lows[0] < 0.9
-        assert len(set(highs)) == 1
-
-
-def test_an_area_of_1_that_nothing_contradicts_has_an_interval_and_a_wild_one_ends_at_0() -> None:
-    low, high = bound_by_replicates("roc_auc", 1.0, np.ones(100), 20, 0.95) or (1.0, 0.0)
-    assert 0 < low < high == 1
-    wild = np.where(np.arange(100) % 2, 0.0, 1.0)
-    assert bound_by_replicates("average_precision", 0.999, wild, 20, 0.95, weighted_away=0.9) == pytest.approx(
-        (0.0, 1.0), abs=0.01
-    )
+def test_an_area_of_1_that_nothing_contradicts_has_an_interval_and_one_of_equal_scores_has_none_but_itself() -> None:
+    labels = np.repeat([0, 1], 20)
+    for scores, ends in ((labels.astype(np.float64), (0.7, 1.0)), (np.full(40, 0.3), (0.5, 0.5))):
+        ledger = LabelLedger.open(labels, scores, None, Weights.of(None, 40))
+        found = influence_by_label(ledger.moves("roc_auc"), labels, *alone(40))
+        low, high = bound_area(ledger.values()["roc_auc"], found, 0.95) or (0.0, 0.0)
+        assert ends[0] <= low <= high == ends[1]

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sizes import sized
 
-from likewise.auditing.people._calibration import calibration_of, calibration_sums
+from likewise.auditing._internal import Weights
+from likewise.auditing.people._calibration import Calibration
 
 rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 10).map(lambda tenth: tenth / 10)), min_size=1, max_size=40)
 
 
 def calibration_error(y: Any, scores: Any, n_bins: int = 10) -> float:
-    sums = calibration_sums(np.asarray(y), np.asarray(scores, np.float64), n_bins=n_bins)
-    return float(calibration_of(sums.add_up(np.ones(len(y))), len(y)))
+    return Calibration.of(np.asarray(y), np.asarray(scores, np.float64), Weights.of(None, len(y)), n_bins=n_bins).error
 
 
 def in_plain_words(y: Any, scores: Any, n_bins: int) -> float:

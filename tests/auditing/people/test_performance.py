@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 from tests.sizes import sized
 
+from likewise.auditing._internal import Weights
 from likewise.auditing.people import _performance as performance
 
 Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
@@ -23,8 +24,8 @@ def measure_utility(y: Any, scores: Any, weights: Any = None, threshold: float =
 
 
 def measure_errors(true: Any, predicted: Any, weights: Any = None) -> dict[str, Any]:
-    weights = np.ones(len(true)) if weights is None else weights
-    return performance.point_values(performance.NumberLedger.open(true, predicted), weights)
+    times = Weights.of(weights, len(true))
+    return performance.where_known(performance.NumberLedger.open(true, predicted, times).values())
 
 
 # few distinct values make ties, also at the threshold, at 0 and at 1

@@ -295,10 +295,10 @@ def test_facts_are_judged_by_their_value_and_estimates_by_their_interval() -> No
 @pytest.mark.parametrize(
     ("limit", "takes"),
     [
-        ("max_gap_mean", " and at least 3 people on each side of the pairs."),
-        ("min_roc_auc", " and at least 3 people of each label."),
+        ("max_gap_mean", " and at least 10 people on each side of the pairs."),
+        ("min_roc_auc", " and at least 10 people of each label."),
         ("min_r2", ", and more people where a few outweigh all others."),
-        ("max_mean_absolute_error", " and at least 3 people."),
+        ("max_mean_absolute_error", " and at least 10 people."),
     ],
 )
 def test_without_an_interval_the_reason_says_what_it_takes(limit: str, takes: str) -> None:

@@ -116,15 +116,15 @@ def test_a_model_that_is_merely_good_is_not_noticed() -> None:
 
 
 def test_a_label_of_hardly_anybody_is_told_with_how_many_it_takes() -> None:
-    scores, labels = np.random.default_rng(1).uniform(size=200), np.repeat([0, 1], [198, 2])
+    scores, labels = np.random.default_rng(1).uniform(size=200), np.repeat([0, 1], [191, 9])
     found = audit_decisions(scores, labels)
     told = [str(note) for note in found.notes if note.kind == "few_people" and "ROC AUC" in str(note)]
     assert len(told) == 1
-    assert told[0].startswith("Only 2 people have the label 1: ")
-    assert told[0].endswith("It takes at least 3.")
+    assert told[0].startswith("Only 9 people have the label 1: ")
+    assert told[0].endswith("It takes at least 10.")
     assert (found["roc_auc"].low, found["balanced_accuracy"].low) == (None, None)
     assert found.judge(Policy(min_roc_auc=0)).outcome == "inconclusive"
-    one_more = audit_decisions(scores, np.repeat([0, 1], [197, 3]))
+    one_more = audit_decisions(scores, np.repeat([0, 1], [190, 10]))
     assert one_more["roc_auc"].low is not None
     assert not [note for note in one_more.notes if "ROC AUC, " in str(note)]
 

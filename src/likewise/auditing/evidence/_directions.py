@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise.auditing.inference._intervals import FEWEST_PEOPLE, Interval, PairGraph, bound_share
+from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share
 from likewise.auditing.inference._signed_gaps import (
-    FEWEST_DECIDED,
     ColumnDifferences,
     Estimate,
     SignedPairs,
@@ -25,7 +24,7 @@ from likewise.auditing.pairs._summary import TransitionSums
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._reference import Reference, Values
 from likewise.auditing.question._scores import Scores
-from likewise.auditing.question._weights import mean_of
+from likewise.auditing.question._weights import Units, Weights, mean_of
 from likewise.exceptions import ParameterError, ScoreError
 from likewise.record._internal import Direction
 from likewise.schema import CodedTable
@@ -99,8 +98,8 @@ def measure_directions(
     control = Reference.of(reference, table).within(columns)
     transitions = _part_pairs(pairs, table, scores, columns)
     largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
-    units = np.arange(len(table)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    settings = _Settings(confidence, units, clusters is not None, unseen_gap(scores), _fewest(scores))
+    units = scores.units if clusters is None else Units.of(clusters, len(table))
+    settings = _Settings(confidence, units, unseen_gap(scores))
     described: list[Direction] = []
     for place, number in enumerate(largest.tolist()):
         direction = _describe(transitions, number)
@@ -122,16 +121,8 @@ def adjust_together(*shown: Sequence[Direction]) -> list[tuple[Direction, ...]]:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Settings:
     confidence: float | None
-    units: Rows  # the number of everybody, or of their cluster
-    are_clusters: bool
+    units: Units
     unseen: float
-    fewest: float
-
-
-def _fewest(scores: Scores) -> float:
-    """Return how many people have to count on either side: more where scores are decisions, which may all be alike."""
-    is_decided = len(np.unique(scores.values[scores.counting])) <= 2
-    return FEWEST_DECIDED if is_decided else FEWEST_PEOPLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,13 +227,13 @@ def _estimate_transition(
 ) -> dict[str, Any]:
     """Estimate the mean and the adjusted gap of a transition, bound them and the shares, and test the latter."""
     span, weights, mean = transitions.span(number), transitions.weigh(number), float(transitions.means[number])
-    pairs = SignedPairs(transitions.lower[span], transitions.upper[span], transitions.gaps[span], weights)
+    weighing = Weights.of(weights, len(transitions.gaps[span]))
+    pairs = SignedPairs(transitions.lower[span], transitions.upper[span], transitions.gaps[span], weighing)
     columns, end = ColumnDifferences(pairs, table), np.inf if transitions.scores.task == "regression" else 1.0
-    sides = _renumber(settings.units[pairs.origin], settings.units[pairs.target])
-    plain, adjusted = (
-        estimate_gap(pairs, one, sides, settings.are_clusters, settings.fewest, settings.unseen)
-        for one in (ColumnDifferences(pairs), columns)
-    )
+    sides, n_units = _renumber(settings.units.take(pairs.origin), settings.units.take(pairs.target))
+    are_clusters = settings.units.numbers is not None
+    graph = PairGraph.of(*sides, Units(n_units, np.arange(n_units) if are_clusters else None), weighing)
+    plain, adjusted = (estimate_gap(pairs, one, graph, settings.unseen) for one in (ColumnDifferences(pairs), columns))
     found: dict[str, Any] = {"balance": tuple(columns.balance)}
     if adjusted is not None:
         found |= {"adjusted_gap": adjusted.value, "p_value": adjusted.p_value}
@@ -251,23 +242,21 @@ def _estimate_transition(
     for prefix, one in (("", replace(plain or Estimate(mean), value=mean)), ("adjusted_", adjusted)):
         low, high = (one and one.interval(settings.confidence, end)) or (None, None)
         found |= {f"{prefix}low": low, f"{prefix}high": high}
-    lower, upper = _renumber(pairs.origin, pairs.target)
-    graph = PairGraph.of(lower, upper, 1 + int(max(lower.max(), upper.max())), weights)
     for name, holds in transitions.kinds(number).items():
-        found[f"{name}_interval"] = bound_share(mean_of(holds, weights), graph.contribute(holds), settings.confidence)
+        found[f"{name}_interval"] = bound_share(graph.mean(holds), graph.influence(holds), settings.confidence)
     return found
 
 
-def _renumber(lower: Rows, upper: Rows) -> tuple[Rows, Rows]:
-    """Number the people of one transition by themselves, where all people would be many more."""
+def _renumber(lower: Rows, upper: Rows) -> tuple[tuple[Rows, Rows], int]:
+    """Number the units of one transition by themselves, where all would be many more, and count them."""
     n = 1 + int(max(lower.max(), upper.max()))
     if n <= 4 * len(lower):
-        return lower, upper
+        return (lower, upper), n
     is_there = np.zeros(n, np.bool_)
     is_there[lower], is_there[upper] = True, True
     number_of = np.cumsum(is_there, dtype=np.int32)
     number_of -= 1
-    return number_of.take(lower), number_of.take(upper)
+    return (number_of.take(lower), number_of.take(upper)), int(number_of[-1]) + 1
 
 
 def complete_directions(

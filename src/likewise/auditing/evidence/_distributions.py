@@ -103,7 +103,7 @@ def calibration_of_question(question: Question) -> tuple[CalibrationBin, ...]:
         return ()
     scores = question.scores
     is_positive, levels = positives_of(scores, question.table), scores.ranking.levels()
-    bins = calibration_bins(is_positive, scores.values, weights=scores.weights, levels=levels)
+    bins = calibration_bins(is_positive, scores.values, weights=scores.weighing, levels=levels)
     return tuple(CalibrationBin(**one) for one in bins)  # type: ignore[arg-type]  # n is a whole number
 
 

@@ -16,7 +16,7 @@ from likewise.auditing.people._performance import positives_of
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._reference import Reference
 from likewise.auditing.question._scores import Scores
-from likewise.auditing.question._weights import WeightedOrder, effective_counts
+from likewise.auditing.question._weights import WeightedOrder
 from likewise.exceptions import ScoreError
 from likewise.record._internal import GroupRate, Measure
 from likewise.schema import CodedTable
@@ -320,7 +320,10 @@ def _effective_sizes(scores: Scores, group: NDArray[np.int64], n_groups: int) ->
     if scores.weights is None:
         return [None] * n_groups
     weights, squares = scores.weights, np.square(scores.weights)
-    totals, sizes = np.bincount(group, weights, n_groups), effective_counts(group, weights, n_groups)
+    totals, sizes = (
+        np.bincount(group, weights, n_groups),
+        scores.weighing.effective_counts(group, n_groups),
+    )
     if scores.decisions is not None and scores.task != "multiclass":
         rates = np.bincount(group, weights * scores.decisions, n_groups) / np.where(totals > 0, totals, 1.0)
         residuals = np.bincount(group, squares * np.square(scores.decisions - rates[group]), n_groups)

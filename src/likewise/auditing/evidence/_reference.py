@@ -12,7 +12,7 @@ from likewise.auditing.pairs._meter import unseen_gap
 from likewise.auditing.pairs._summary import ADDED, TransitionSums
 from likewise.auditing.question._question import Question, number_combinations
 from likewise.auditing.question._scores import Scores
-from likewise.auditing.question._weights import mean_of
+from likewise.auditing.question._weights import Weights, mean_of
 from likewise.record._internal import OF_TARGETS, Measure
 
 Shares = dict[str, float | None]
@@ -42,7 +42,7 @@ def measure_targets(
         n, exact = _sum_transitions(gathered.summary.transitions, counts, has_decisions=changes is not None)
     bounds: dict[str, Interval | None] = {}
     if settings.n_resamples and len(chosen):
-        graph = PairGraph.of(target, control, len(table), weights)
+        graph = PairGraph.of(target, control, scores.units, Weights.of(weights, len(target)))
         bounds = _bound(graph, sampled, gaps, changes, scores, settings.confidence)
     return {
         f"{prefix}{name}": _place(exact[name], sampled[name], bounds.get(name), n, _ends(name, scores))
@@ -84,11 +84,11 @@ def _bound(
     confidence: float,
 ) -> dict[str, Interval | None]:
     mean, worse, better = OF_TARGETS
-    ends, known = _ends(mean, scores), graph.contribute(gaps)
+    ends, known = _ends(mean, scores), graph.influence(gaps)
     found = {mean: interval_of_mean(sampled[mean] or 0.0, known, confidence, *ends, unseen_gap(scores))}
     if changes is not None:
         for name, holds in ((worse, changes < 0), (better, changes > 0)):
-            of_share = graph.contribute(holds)
+            of_share = graph.influence(holds)
             found[name] = bound_share(sampled[name] or 0.0, of_share, confidence)
     return found
 

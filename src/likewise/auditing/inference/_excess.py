@@ -7,8 +7,9 @@ may change has nothing near by: where groups differ in it, partners of other gro
 the excess is also taken of the pairs that are equal in all discrete columns.
 
 It is bounded by the jackknife: what the excess would be without each person, as one of those it is the mean of and as a
-partner of others. The upper end is no lower than the same error above none, for where nobody is treated differently, an
-excess below none has an error that is too small.
+partner of others. In clusters, what it would be without each cluster; partners of the own cluster do not count, or
+people would be nearer to their own group for the cluster alone. The upper end is no lower than the same error above
+none, for where nobody is treated differently, an excess below none has an error that is too small.
 """
 
 from __future__ import annotations
@@ -22,14 +23,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.auditing.inference._intervals import (
-    FEWEST_PEOPLE,
-    KURTOSIS_PEOPLE,
-    NOTHING,
-    Interval,
-    reach_of_student,
-)
-from likewise.auditing.question._weights import sum_products
+from likewise.auditing.inference._intervals import Influence
+from likewise.auditing.question._weights import Units
 from likewise.comparable import ComparablePairs
 
 Floats = NDArray[np.float64]
@@ -42,16 +37,20 @@ ROUNDING: Final = 1e-9  # of the weight of a person's partners: what is left is 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedPeople:
-    """The labels of all people, and how much each counts."""
+    """The labels of all people, how much each counts, and who varies apart from whom."""
 
     labels: Rows
     weights: Floats
+    units: Units
 
 
 class Partners:
     """Everybody's partners in those pairs of one kind that count; the two people of each have the same label."""
 
     def __init__(self, pairs: ComparablePairs, people: ComparedPeople, counts: Flags | None = None) -> None:
+        if people.units.numbers is not None:
+            left, right = (people.units.take(side) for side in (pairs.left, pairs.right))
+            counts = (left != right) if counts is None else counts & (left != right)
         self._pairs, self._weights, self._counts = pairs, people.weights, counts
         self.n = self.add_up(np.ones(len(pairs)))
 
@@ -107,30 +106,39 @@ class Excess:
         counts = self._counts[self._of(label)]
         return float((counts * self.by_person[self._of(label)]).sum() / counts.sum())
 
-    def leave_out(self, label: int | None = None) -> Floats:
-        """Return what the mean is without each person that it depends on."""
-        of_label = self._of(label)
-        counts, changes = self._counts[of_label], self._changes[:, of_label]
+    def influence(self, label: int | None = None) -> Influence:
+        """Return the influence of each unit that the mean depends on: what it changes by without that one."""
+        counts = self._counts[self._of(label)]
+        changes = self._changes.sum(axis=2) if label is None else self._changes[:, :, label]
         changes = changes[:, (changes != 0).any(axis=0)]
-        total, n = float((counts * self.by_person[of_label]).sum()) + changes[0], float(counts.sum()) + changes[1]
-        is_left = n > ROUNDING * counts.sum()  # without some there is no estimate, which says nothing of them
-        without: Floats = total[is_left] / n[is_left]
-        return without
+        n = float(counts.sum())
+        total = n * self.mean(label) + changes[0]
+        is_left = n + changes[1] > ROUNDING * n  # without some there is no estimate, which says nothing of them
+        without = total[is_left] / (n + changes[1][is_left])
+        shrunk = math.sqrt(1 - 1 / max(len(without), 1))
+        return Influence((without - without.mean() if len(without) else without) * shrunk, float(len(without)))
 
     def _of(self, label: int | None) -> Any:
         return slice(None) if label is None else self._people.labels == label
 
     @cached_property
     def _changes(self) -> Floats:
-        """How the sum over people, and their number, change without each person."""
-        changes = np.stack([-self._counts * self.by_person, -self._counts])
-        for person, partner, gone in self._entries():
+        """How the sum over people, and their number, change without each unit, by the label of people."""
+        labels, units = self._people.labels, self._people.units
+        n_labels = int(labels.max(initial=0)) + 1
+        changes = np.zeros((2, units.n * n_labels))
+
+        def add(unit: Rows, person: Any, lost: tuple[Floats, Floats]) -> None:
+            for change, one in zip(changes, lost, strict=True):
+                change += np.bincount(unit * n_labels + labels[person], one, len(change))
+
+        everybody = np.arange(len(labels))
+        add(units.take(everybody), everybody, (-self._counts * self.by_person, -self._counts))
+        for person, unit, gone in self._entries():
             counts, was, now = self._counts[person], self.by_person[person], self._without(person, gone)
             is_gone = np.isnan(now)
-            lost = counts * np.where(is_gone, -was, now - was), np.where(is_gone, -counts, 0.0)
-            for change, one in zip(changes, lost, strict=True):
-                change += np.bincount(partner, one, len(change))
-        return changes
+            add(unit, person, (counts * np.where(is_gone, -was, now - was), np.where(is_gone, -counts, 0.0)))
+        return changes.reshape(2, units.n, n_labels)
 
     def _without(self, person: Any = slice(None), gone: Any = ((0.0, 0.0), (0.0, 0.0))) -> Floats:
         """Return the excess of people without some of their partners: a weight and a sum of values of either kind."""
@@ -143,22 +151,24 @@ class Excess:
         return np.where(self._counts[person] > 0, excess, 0.0)
 
     def _entries(self) -> Iterator[tuple[Rows, Rows, Any]]:
-        """Yield persons, a partner of each that is left out, and the weight and the values that go with the partner."""
-        weights, nothing = self._people.weights, (0.0, 0.0)
-        for place, (side, one) in enumerate(zip(self._sides, self._values, strict=True)):
-            for person, partner, value in side.directed(one):
-                gone = weights[partner], weights[partner] * value
+        """Yield persons, a unit that each has partners in, and the weight and values of these, of each kind."""
+        weights, units, nothing = self._people.weights, self._people.units, (0.0, 0.0)
+        entries = (
+            (place, person, partner, (weights[partner], weights[partner] * value))
+            for place, (side, one) in enumerate(zip(self._sides, self._values, strict=True))
+            for person, partner, value in side.directed(one)
+        )
+        if units.numbers is None:  # nobody is a partner of both kinds
+            for place, person, partner, gone in entries:
                 yield person, partner, (gone, nothing) if place == 0 else (nothing, gone)
-
-
-def bound_left_out(value: float, without: Floats, confidence: float) -> Interval | None:
-    """Bound an estimate by the jackknife; None where nothing varies, or too few people count to say anything."""
-    n, squares = len(without), np.square(without - without.mean()) if len(without) else without
-    total = float(squares.sum())
-    if total <= NOTHING:
-        return None
-    n_counting = min(float(n), KURTOSIS_PEOPLE * total**2 / sum_products(squares, squares))
-    if n_counting < FEWEST_PEOPLE:
-        return None
-    reach = reach_of_student(n_counting, confidence) * math.sqrt((n - 1) / n * total)
-    return value - reach, value + reach
+            return
+        parts = [
+            (np.full(len(person), place), person.astype(np.int64) * units.n + units.take(partner), *gone)
+            for place, person, partner, gone in entries
+        ]
+        places, keys, weight, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+        keys, numbers = np.unique(keys, return_inverse=True)
+        sums = [
+            [np.bincount(numbers, one * (places == place), len(keys)) for one in (weight, value)] for place in (0, 1)
+        ]
+        yield *np.divmod(keys, units.n), sums

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.inference._excess import ComparedPeople, Excess, Partners, bound_left_out, equal_in_discrete
+from likewise.auditing.inference._excess import ComparedPeople, Excess, Partners, equal_in_discrete
 from likewise.auditing.inference._intervals import (
-    Contributions,
+    Influence,
     Interval,
     PairGraph,
     bound_share,
+    face_groups,
     interval_of_mean,
 )
 from likewise.auditing.inference._quantile_intervals import quantile_intervals
@@ -28,14 +29,17 @@ from likewise.auditing.pairs._gaps import (
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR, quantile_of_counts
 from likewise.auditing.pairs._summary import PairSummary
-from likewise.auditing.question._weights import WeightedOrder, effective_size, mean_of
+from likewise.auditing.question._question import number_combinations
+from likewise.auditing.question._scores import Scores
+from likewise.auditing.question._weights import WeightedOrder, Weights, mean_of
 from likewise.record._internal import PAIR_MEASURES, Measure
+from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.integer[Any]]
 MeasuresByLabel = dict[int | None, dict[str, Measure]]
 PairSet = tuple[ScoredPairs, PairSummary | None]  # pairs of one kind; where they are a sample, the summary of all
 PairSets = Sequence[PairSet]  # comparable pairs, and same-group ones
-LEAST_OF_MEAN: Final = 1 / 3  # of the variance of a mean, where it is divided by what varies with it
 
 
 class PairFacts(Protocol):
@@ -159,7 +163,7 @@ def measure_pairs(
     scored: ScoredPairs,
     summary: PairSummary | None,
     spread: float,
-    spread_contributions: Floats,
+    of_spread: Influence,
     settings: AuditSettings,
     baseline: PairSet | None = None,
 ) -> MeasuresByLabel:
@@ -177,7 +181,7 @@ def measure_pairs(
         sides = [(one if of_all is None else one.none(), of_all) for one, of_all in sides]
     found: MeasuresByLabel = {}
     for label in (None, *range(0 if is_alike else n_labels)):
-        slices = [_Slice(*side, label, settings).measure(spread, spread_contributions) for side in sides]
+        slices = [_Slice(*side, label, settings).measure(spread, of_spread) for side in sides]
         found[label] = slices[0]
         for within in slices[1:]:
             found[label] |= excess[label]
@@ -198,8 +202,8 @@ def measure_excess(sides: PairSets, settings: AuditSettings, before: PairSets | 
                 found[label][name] = Measure(None)
                 continue
             value, interval = excess.mean(label), None
-            if settings.n_resamples:
-                interval = bound_left_out(value, excess.leave_out(label), settings.confidence)
+            if settings.n_resamples and (known := excess.influence(label)).error:
+                interval = interval_of_mean(value, known, settings.confidence, -np.inf, np.inf)
             if interval is not None and before is None:
                 interval = interval[0], interval[1] + max(-value, 0.0)
             found[label][name] = _measure(value, interval, excess.n(label))
@@ -208,8 +212,8 @@ def measure_excess(sides: PairSets, settings: AuditSettings, before: PairSets | 
 
 def _find_excess(sides: PairSets, before: PairSets | None) -> dict[str, Excess]:
     """Return what everybody has in excess, by the name of the measure."""
-    labels, weights = sides[0][0].pairs.left_table.labels, sides[0][0].person_weights
-    people = ComparedPeople(labels, np.ones(len(labels)) if weights is None else weights)
+    scores = sides[0][0].scores
+    people = ComparedPeople(sides[0][0].pairs.left_table.labels, scores.weighing.values, scores.units)
     partners = [Partners(scored.pairs, people) for scored, _ in sides]
     values = [_values_of(scored) for scored, _ in sides]
     for now, (was, _) in zip(values, before or (), strict=False):
@@ -234,16 +238,22 @@ def measure_parts(
     parts: Floats, gaps: Floats, graph: PairGraph, confidence: float | None, unseen: float
 ) -> tuple[Measure, Measure]:
     """Measure the mean of what something adds to each gap, and its share of the mean gap; no intervals without one."""
-    n, mean, whole = len(gaps), mean_of(parts, graph.shares), mean_of(gaps, graph.shares)
+    n, mean, whole = len(gaps), graph.mean(parts), graph.mean(gaps)
     if not n or confidence is None:
         return Measure(mean if n else None, n=n), Measure(mean / whole if whole else None, n=n)
-    part = _measure(mean, interval_of_mean(mean, graph.contribute(parts), confidence, -np.inf, np.inf, unseen), n)
+    part = _measure(mean, interval_of_mean(mean, graph.influence(parts), confidence, -np.inf, np.inf, unseen), n)
     if not whole:
         return part, Measure(None, n=n)
     share = mean / whole
     # a ratio of two means varies as the mean of (part - share * gap) / mean gap does
-    found = graph.contribute(share + (parts - share * gaps) / whole)
+    found = graph.influence(share + (parts - share * gaps) / whole)
     return part, _measure(share, interval_of_mean(share, found, confidence, -np.inf, np.inf, 1.0), n)
+
+
+def link_people(left: Rows, right: Rows, table: CodedTable, scores: Scores, weights: Floats | None) -> PairGraph:
+    """Return who is in which pairs, the people of one group on one side."""
+    sides = face_groups(left, right, number_combinations(table)[0])
+    return PairGraph.of(*sides, scores.units, Weights.of(weights, len(left)))
 
 
 class _Slice:
@@ -259,36 +269,36 @@ class _Slice:
         self._sample = ExactFacts(part.gaps, part.rank_gaps, part.weight_of_flips, weights=part.weights)
         self._facts: PairFacts = self._sample if summary is None else SummaryFacts(summary, label)
 
-    def measure(self, spread: float, spread_contributions: Floats) -> dict[str, Measure]:
+    def measure(self, spread: float, of_spread: Influence) -> dict[str, Measure]:
         """Take every measure."""
         n = self._facts.n
         if n == 0:
             return {name: Measure(None) for name in PAIR_MEASURES}
-        known, quantiles = dict[str, Contributions](), dict[str, Interval | None]()
+        known, quantiles = dict[str, Influence](), dict[str, Interval | None]()
         if self._settings.n_resamples and len(self._part):
-            graph = PairGraph.of(self._part.left, self._part.right, len(self._scored.ranks), self._part.weights)
-            known, quantiles = self._contribute(graph), self._bound_quantiles(graph)
+            part, scored = self._part, self._scored
+            graph = link_people(part.left, part.right, scored.pairs.left_table, scored.scores, part.weights)
+            known, quantiles = self._find_influence(graph), self._bound_quantiles(graph)
         found = self._measure_columns(known, quantiles)
         limit = self._settings.gap_limit
         found["gap_share_above"] = self._measure_share(self._facts.share_above(limit), known.get("gap_share_above"))
-        found["gap_over_spread"] = self._relate(found["gap_mean"], known.get("gap_mean"), spread, spread_contributions)
+        found["gap_over_spread"] = self._relate(found["gap_mean"], known.get("gap_mean"), spread, of_spread)
         found["flip_rate"] = Measure(None, n=n)
         if self._scored.flips is not None:
             found["flip_rate"] = self._measure_share(self._facts.flip_rate(), known.get("flip_rate"))
         return {name: found[name] for name in PAIR_MEASURES}
 
-    def _contribute(self, graph: PairGraph) -> dict[str, Contributions]:
-        """Return what people contribute to every mean and share."""
+    def _find_influence(self, graph: PairGraph) -> dict[str, Influence]:
+        """Return the influence on every mean and share."""
         part, scored = self._part, self._scored
-        of_ranks = contribute_to_ranks(
-            part.left, part.right, scored.ranks, part.weights, scored.person_weights, scored.ranking
-        )
+        people, of_pairs = scored.scores, (part.left, part.right, scored.ranks, graph.weights)
+        of_ranks = contribute_to_ranks(*of_pairs, people.weighing, scored.ranking)
         found = {
-            "rank_gap_mean": graph.contribute(part.rank_gaps, others=of_ranks),
-            "gap_mean": graph.contribute(part.gaps),
-            "gap_share_above": graph.contribute(part.gaps > self._settings.gap_limit + GAP_TOLERANCE),
+            "rank_gap_mean": graph.influence(part.rank_gaps, people.units.add_up(of_ranks)),
+            "gap_mean": graph.influence(part.gaps),
+            "gap_share_above": graph.influence(part.gaps > self._settings.gap_limit + GAP_TOLERANCE),
         }
-        return found if part.flips is None else found | {"flip_rate": graph.contribute(part.flips)}
+        return found if part.flips is None else found | {"flip_rate": graph.influence(part.flips)}
 
     @property
     def _most_of(self) -> dict[str, float]:
@@ -296,7 +306,7 @@ class _Slice:
         return {"gap": self._scored.largest, "rank_gap": 1.0}
 
     def _measure_columns(
-        self, known: Mapping[str, Contributions], quantiles: Mapping[str, Interval | None]
+        self, known: Mapping[str, Influence], quantiles: Mapping[str, Interval | None]
     ) -> dict[str, Measure]:
         """Measure means, quantiles and maxima of gaps and rank gaps."""
         confidence, most = self._settings.confidence, self._most_of
@@ -317,8 +327,7 @@ class _Slice:
     def _bound_quantiles(self, graph: PairGraph) -> dict[str, Interval | None]:
         """Bound the quantiles of gaps and rank gaps; the latter also by how uncertain everybody's rank is."""
         found: dict[str, Interval | None] = {}
-        weights, confidence = self._scored.person_weights, self._settings.confidence
-        n_people = len(self._scored.ranks) if weights is None else effective_size(weights)
+        confidence, n_people = self._settings.confidence, self._scored.scores.weighing.effective
         for column, most in self._most_of.items():
             quantile_of, around = partial(self._sample.quantile, column), partial(self._facts.around, column)
             how: dict[str, Any] = {"confidence": confidence, "most": most, "around": around}
@@ -331,20 +340,17 @@ class _Slice:
                     found[f"{column}_{name}"] = allowed
         return found
 
-    def _measure_share(self, share: float, known: Contributions | None) -> Measure:
+    def _measure_share(self, share: float, known: Influence | None) -> Measure:
         """Bound a share by how the pairs it holds for are distributed over people."""
         interval = None if known is None else bound_share(share, known, self._settings.confidence)
         return _measure(share, interval, self._facts.n)
 
-    def _relate(self, mean: Measure, known: Contributions | None, spread: float, of_spread: Floats) -> Measure:
+    def _relate(self, mean: Measure, known: Influence | None, spread: float, of_spread: Influence) -> Measure:
         if spread == 0 or mean.value is None:
             return Measure(None, n=mean.n)
         value, interval = mean.value / spread, None
-        if known is not None:
-            # scores that are far apart make both larger, so that the ratio varies less; by how much is uncertain, too
-            related = known.scaled(1 / spread, -value / spread * of_spread).at_least(
-                LEAST_OF_MEAN * known.variance / spread**2
-            )
+        if known is not None:  # scores that are far apart make both larger, so that the ratio varies less
+            related = known.scaled(1 / spread, of_spread.by_unit * -value / spread)
             unseen = self._scored.unseen / spread
             interval = interval_of_mean(value, related, self._settings.confidence, 0.0, np.inf, unseen)
         return _measure(value, interval, mean.n)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing.inference._intervals import (
     FEWEST_PEOPLE,
-    NOTHING,
+    ROUNDING,
     Interval,
     PairGraph,
-    count_trials,
     reach_of_student,
 )
 
 Floats = NDArray[np.float64]
-N_HALVINGS: Final = 50
 
 
 def quantile_intervals(
@@ -38,7 +35,7 @@ def quantile_intervals(
     Where the look goes beyond the largest value there is, only ``most`` is surely enough; beyond the smallest, only 0.
     ``around`` gives two quantiles of all values, of which these may be a sample. None where too few people count.
     """
-    if graph.n_counting < FEWEST_PEOPLE:
+    if graph.n < FEWEST_PEOPLE - ROUNDING:
         return [None] * len(shares)
     looks = [_Look(share, quantile_of(share)) for share in shares]
     for _ in range(3):  # what is uncertain at the ends counts, too: there may be a cliff between
@@ -46,9 +43,9 @@ def quantile_intervals(
         if not asked:
             break
         for look, end in asked:
-            look.n_trials = min(look.n_trials, _trials_below(graph, values, end, look.share))
+            look.n_trials = min(look.n_trials, _trials_below(graph, values, end))
         for look in dict.fromkeys(look for look, _ in asked):
-            look.places = _places(look.share, look.n_trials, confidence, graph.n_counting)
+            look.places = _places(look.share, look.n_trials, confidence, graph.n)
             look.ends = around(*look.places)
     return [look.interval(most) for look in looks]
 
@@ -79,31 +76,20 @@ def _places(share: float, n_trials: float, confidence: float, n_counting: float)
     Of n independent values the u-th is below the quantile as often as at least u of n trials succeed. As n is an
     estimate and no whole number, the ends go half a trial further.
     """
-    from scipy.special import betainc, ndtr
+    from scipy.special import bdtrik, ndtr
 
     n = max(n_trials, 1.0)
     tail = float(ndtr(-reach_of_student(min(n, n_counting), confidence)))
-
-    def find_place(chance: float) -> float:
-        """Halve what is between the ends; scipy's own search takes a fifth of a second to import."""
-        least, most = 1.0, n
-        for _ in range(N_HALVINGS):
-            middle = (least + most) / 2
-            least, most = (middle, most) if betainc(middle, n - middle + 1, share) > chance else (least, middle)
-        return least
-
-    low, high = 0.0, 1.0
-    if (1 - share) ** n < tail:
-        low = max(find_place(1 - tail) - 1.5, 0.0) / n
-    if share**n < tail:
-        high = min(find_place(tail) + 0.5, n) / n
+    low = max(float(bdtrik(tail, n, share)) - 0.5, 0.0) / n if (1 - share) ** n < tail else 0.0
+    high = min(float(bdtrik(1 - tail, n, share)) + 1.5, n) / n if share**n < tail else 1.0
     return low, high
 
 
-def _trials_below(graph: PairGraph, values: Floats, limit: float, share: float) -> float:
-    """Return how many independent trials the share of values below a limit is worth, of a quantile of some share."""
+def _trials_below(graph: PairGraph, values: Floats, limit: float) -> float:
+    """Return how many independent trials the share of values below a limit is worth."""
     for is_below in (np.less_equal, np.less):  # one of them may hold for all, where values repeat
-        found = graph.contribute_to_share(is_below(values, limit))
-        if found.of_one > NOTHING:
-            return count_trials(share, found)
-    return max(graph.n_counting, 1.0)
+        holds = is_below(values, limit)
+        found, below = graph.influence(holds), graph.mean(holds)
+        if found.error:
+            return max(below * (1 - below) / found.variance, 1.0)
+    return max(graph.n, 1.0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likewise._ranking import Levels, Ranking
 from likewise.auditing.inference._intervals import Interval
-from likewise.auditing.question._weights import mean_of
+from likewise.auditing.question._weights import Weights
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
@@ -46,17 +46,12 @@ def allow_for_ranks(
 
 
 def contribute_to_ranks(
-    left: Rows,
-    right: Rows,
-    ranks: Floats,
-    weights: Floats | None = None,
-    of_people: Floats | None = None,
-    ranking: Ranking | None = None,
+    left: Rows, right: Rows, ranks: Floats, weights: Weights, people: Weights, ranking: Ranking | None = None
 ) -> Floats:
     """Return what people contribute to a mean rank gap by standing between the two of a pair, whoever they are.
 
     Of several columns of ranks a pair's rank gap is the largest one, so it counts in that column. ``weights`` are those
-    of the pairs, where people are weighted, and ``ranking`` that of the ranks, where it is known.
+    of the pairs, ``people`` those of everybody, and ``ranking`` is that of the ranks, where it is known.
     """
     columns, ranking = ranks.reshape(len(ranks), -1), ranking or Ranking(ranks)
     found = np.zeros(len(columns))
@@ -64,22 +59,21 @@ def contribute_to_ranks(
     if columns.shape[1] > 1:
         chosen = np.abs(columns[left] - columns[right]).argmax(axis=1)
     for number in range(columns.shape[1]):
-        one = ranking.levels(number)
+        levels = ranking.levels(number)
         own = slice(None) if columns.shape[1] == 1 else chosen == number
-        times = None if weights is None else weights[own]
-        lows, highs = _add_to_levels(one, left[own], right[own], times)
+        lows, highs = _add_to_levels(levels, left[own], right[own], weights.take(own))
         opened = np.append(0, lows[:-1]) - highs  # after a level, up to and with the next
-        found += (np.cumsum(opened) + (lows + highs) / 2)[one.of_rows]
-    found /= max(len(left), 1) if weights is None or not len(weights) else weights.sum()
-    around = found - mean_of(found, of_people) if len(found) else found
-    by_person: Floats = around / max(len(found), 1) if of_people is None else around * (of_people / of_people.sum())
+        found += (np.cumsum(opened) + (lows + highs) / 2)[levels.of_rows]
+    found /= weights.total or 1.0
+    around = found - people.mean(found) if len(found) else found
+    by_person: Floats = people.times(around) / (people.total or 1.0)
     return by_person
 
 
-def _add_to_levels(levels: Levels, left: Rows, right: Rows, times: Floats | None) -> tuple[NDArray[Any], NDArray[Any]]:
+def _add_to_levels(levels: Levels, left: Rows, right: Rows, weights: Weights) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return how many pairs begin at each level, and how many end there, by their weights; none at one level alone."""
     first, second = levels.of_rows[left], levels.of_rows[right]
     apart = first != second
     low, high = np.minimum(first, second)[apart], np.maximum(first, second)[apart]
-    times = None if times is None else times[apart]
-    return np.bincount(low, times, levels.n), np.bincount(high, times, levels.n)
+    weights = weights.take(apart)
+    return weights.counts(low, levels.n), weights.counts(high, levels.n)

@@ -3,10 +3,9 @@
 Groups may differ in a compared column within the tolerance, so that a mean signed gap is partly what the column makes.
 The adjusted gap is the intercept of a regression of the pairs' signed gaps on their signed differences in the columns.
 A pair p of weight w with residual e and differences x (a 1 first) moves it by psi = w e (A^-1)_0 x, where A is the sum
-of w x x'. Pairs share people, so that the variance is the sum over people of phi squared, with phi = (the sum of psi
-over a person's pairs) / (1 - the share of the pairs that the person is in). The degrees of freedom are the people who
-count on the smaller side (Kish), less one. In clusters, phi is of all pairs that touch a cluster, each once. Interval
-and p-value are of the same t, so that they never contradict each other.
+of w x x'; from these follows the influence of people or clusters, as for a mean (``_intervals.py``). What is fitted
+takes people, too: by so much the variance grows and the degrees of freedom are fewer. Interval and p-value are of the
+same t, so that they never contradict each other.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from likewise.auditing.inference._intervals import MOST_LEVERAGE, NOTHING, Interval
-from likewise.auditing.question._weights import effective_size, mean_of
+from likewise.auditing.inference._intervals import FEWEST_PEOPLE, ROUNDING, Influence, Interval, PairGraph
+from likewise.auditing.question._weights import Weights
 from likewise.exceptions import ScoreError
 from likewise.record._internal import ColumnBalance
 from likewise.schema import CodedTable
@@ -33,8 +32,6 @@ AT_ONCE: Final = 1 << 17  # pairs: their temporaries stay small
 MOST_VALUES: Final = 40  # of a discrete column: the rarer ones that change are taken for one value
 SAME: Final = 1e-10  # of the largest variance: a combination of columns that varies less does not vary
 TOLD: Final = 1e-6  # how near to 1 the intercept stands apart from the columns
-FEWEST_DECIDED: Final = 10.0  # people who count: fewer may all be decided alike by chance
-ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,39 +41,28 @@ class SignedPairs:
     origin: Rows
     target: Rows
     gaps: Floats
-    weights: Floats | None = None
-
-    def weigh(self, some: slice = slice(None)) -> Floats:
-        """Return the weights of some pairs."""
-        return np.ones(len(self.gaps[some])) if self.weights is None else self.weights[some]
+    weights: Weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """A signed gap with its standard error and degrees of freedom; an error of None where too few people count."""
+    """A signed gap, with its influence where enough people count."""
 
     value: float
-    error: float | None = None
-    freedom: float = 0.0
+    influence: Influence | None = None
 
     def interval(self, confidence: float, end: float = math.inf) -> Interval | None:
         """Return the confidence interval, within what gaps can be."""
-        from scipy.special import stdtrit
-
-        if self.error is None:
+        if self.influence is None:
             return None
-        reach = self.error * float(stdtrit(self.freedom, (1 + confidence) / 2))
+        reach = self.influence.reach(confidence)
         low, high = max(self.value - reach, -end), min(self.value + reach, end)
         return min(low, self.value), max(high, self.value)
 
     @property
     def p_value(self) -> float | None:
         """How often a gap as far from zero would be seen if there was none."""
-        from scipy.special import stdtr
-
-        if self.error is None or self.value == 0:
-            return None if self.error is None else 1.0
-        return 2 * float(stdtr(self.freedom, -abs(self.value) / self.error)) if self.error else 0.0
+        return None if self.influence is None else self.influence.p_value(self.value)
 
 
 class ColumnDifferences:
@@ -99,7 +85,7 @@ class ColumnDifferences:
                 widest = float(np.abs(moved).max(initial=0.0))
                 if widest:
                     width = 1.0 if kind == "continuous" else max(len(table.categories.get(name, ())) - 1, widest)
-                    self.balance.append(ColumnBalance(name, difference=mean_of(moved, pairs.weights) / width))
+                    self.balance.append(ColumnBalance(name, difference=pairs.weights.mean(moved) / width))
                     self._numbers.append((np.ascontiguousarray(column), widest))
 
     def _find_values(self, pairs: SignedPairs, table: CodedTable) -> None:
@@ -107,7 +93,7 @@ class ColumnDifferences:
             sides = column[pairs.origin], column[pairs.target]
             changes = sides[0] != sides[1]
             if changes.any():
-                self.balance.append(ColumnBalance(name, changed=mean_of(changes, pairs.weights)))
+                self.balance.append(ColumnBalance(name, changed=pairs.weights.mean(changes)))
                 self._add_values(*sides, changes)
 
     def _add_values(self, origin: Rows, target: Rows, changes: NDArray[np.bool_]) -> None:
@@ -143,42 +129,22 @@ class ColumnDifferences:
             yield some, numbers, csr_array((data, (places, rows)), shape=(self.n_values, len(origin)))
 
 
-def estimate_gap(
-    pairs: SignedPairs,
-    columns: ColumnDifferences,
-    sides: tuple[Rows, Rows],
-    are_clusters: bool,
-    fewest: float,
-    unseen: float,
-) -> Estimate | None:
+def estimate_gap(pairs: SignedPairs, columns: ColumnDifferences, graph: PairGraph, unseen: float) -> Estimate | None:
     """Return the signed gap of people who are alike in the columns; None where it cannot be told apart from them.
 
-    ``sides`` has the numbers of the two people of each pair, or of their clusters, whose pairs vary together. Where
-    nothing varies, two of four more people might still be ``unseen`` apart.
+    Where nothing varies, two of four more people might still be ``unseen`` apart.
     """
     found = _regress(pairs, columns)
     if found is None:
         return None
-    weights, n_units = pairs.weigh(), 1 + int(max(side.max() for side in sides))
-    counting = [effective_size(np.bincount(side, weights, n_units)) for side in sides]
-    n_left = sum(counting) - found.rank + 1  # what is fitted takes people, too
-    n = min(*counting, n_left)
-    value = found.value if abs(found.value) > ROUNDING * mean_of(np.abs(pairs.gaps), pairs.weights) else 0.0
-    if n < fewest - ROUNDING:
+    n_left = sum(graph.sizes) - found.rank + 1
+    n = min(graph.n, n_left)
+    value = found.value if abs(found.value) > ROUNDING * pairs.weights.mean(np.abs(pairs.gaps)) else 0.0
+    if n < FEWEST_PEOPLE - ROUNDING:
         return Estimate(value)
-    is_within = sides[0] == sides[1]
-
-    def touch(amounts: Floats) -> Floats:
-        total = sum(np.bincount(side, amounts, n_units) for side in sides)
-        return np.asarray(total - np.bincount(sides[0][is_within], amounts[is_within], n_units))
-
-    shares = np.minimum(touch(weights) / weights.sum(), MOST_LEVERAGE)
-    variance = float(np.square(touch(found.parts) / (1 - shares)).sum()) * sum(counting) / n_left
-    if are_clusters:
-        n_there = np.count_nonzero(shares)
-        variance *= (n_there - 1) / n_there
-    error = math.sqrt(variance) if variance > NOTHING else 2 * unseen / (n + 4)
-    return Estimate(value, error, n - 1)
+    known = graph.influence_of_parts(found.parts).scaled(math.sqrt(sum(graph.sizes) / n_left))
+    of_nothing = np.array([2 * unseen / (n + 4)])
+    return Estimate(value, replace(known, n=n) if known.error else Influence(of_nothing, n))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,7 +158,7 @@ def _regress(pairs: SignedPairs, columns: ColumnDifferences) -> _Regression | No
     """Fit the signed gaps, and return the intercept; None where the columns tell the groups apart in every pair."""
     products: Any = 0.0
     for some, numbers, values in columns.blocks():
-        weights, every = pairs.weigh(some), np.vstack([numbers, pairs.gaps[some]])
+        weights, every = pairs.weights.take(some).values, np.vstack([numbers, pairs.gaps[some]])
         weighed = every * weights
         dense, across = np.einsum("ip,jp->ij", every, weighed), values @ weighed.T
         weighed_values = values.copy()
@@ -211,7 +177,7 @@ def _regress(pairs: SignedPairs, columns: ColumnDifferences) -> _Regression | No
     parts = np.empty(len(pairs.gaps))
     for some, numbers, values in columns.blocks():
         at, moved = (np.einsum("i,ip->p", one[:place], numbers) + values.T @ one[place:] for one in (fitted, first))
-        parts[some] = pairs.weigh(some) * (pairs.gaps[some] - at) * moved
+        parts[some] = pairs.weights.take(some).times((pairs.gaps[some] - at) * moved)
     return _Regression(float(fitted[0]), parts, int(np.count_nonzero(counts)))
 
 

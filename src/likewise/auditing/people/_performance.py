@@ -1,43 +1,42 @@
-"""How good scores are at what they are for, by the measures of scikit-learn, with bootstrap intervals."""
+"""How good scores are at what they are for, by the measures of scikit-learn, with intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._ranking import Ranking
+from likewise._ranking import Levels, Ranking
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.inference._intervals import Contributions, Interval, contribute_alone, interval_of_mean
-from likewise.auditing.people._bounds import OF_RAREST, bound_by_replicates, bound_r2, bound_recalls, bound_root
-from likewise.auditing.people._calibration import calibration_interval, calibration_of, calibration_sums
-from likewise.auditing.people._sums import (
-    ONE_EACH,
-    Curve,
-    Floats,
-    GroupSums,
-    curve,
-    group_sums,
-    ratio,
-    spread_of,
-    spread_sums,
+from likewise.auditing.inference._intervals import Influence, Interval, influence_of_people, interval_of_mean
+from likewise.auditing.people._bounds import (
+    bound_area,
+    bound_people,
+    bound_r2,
+    bound_recalls,
+    bound_root,
+    influence_by_label,
 )
+from likewise.auditing.people._calibration import Calibration
 from likewise.auditing.question._scores import Scores
-from likewise.auditing.question._weights import effective_counts, effective_size, mean_of
+from likewise.auditing.question._weights import Weights, spread_between, sum_products
 from likewise.record._internal import PEOPLE_MEASURES, Measure
 from likewise.schema import CodedTable
 
+Floats = NDArray[np.float64]
 Labels = NDArray[np.integer]
+Values = dict[str, float]
 EPSILON = float(np.finfo(np.float64).eps)  # scores are kept this far from 0 and 1 in the log loss, as scikit-learn does
 R2_TOLERANCE = 1e-12  # of the sum of squares: a variance below is what rounding leaves of none
+TINY: Final = 1e-150  # in place of no weight at all, also squared
 DECIDED: Final = ("accuracy", "balanced_accuracy", "f1")
 OF_LABELS: Final = ("roc_auc", "average_precision", *DECIDED, "log_loss", "brier", "calibration_error", "score_spread")
 OF_NUMBERS: Final = ("score_spread", "r2", "mean_absolute_error", "root_mean_squared_error")
-BY_REPLICATES: Final = ("roc_auc", "average_precision", "accuracy", "f1")
+BY_LABEL: Final = ("roc_auc", "average_precision", "f1")
 MEANS: Final = (
     "log_loss",
     "brier",
@@ -52,156 +51,179 @@ def measure_utility(
 ) -> dict[str, float | None]:
     """Measure how well probabilities, and decisions by them, agree with the labels, which are places of columns."""
     decisions = scores.argmax(axis=1) if scores.ndim == 2 else (scores >= threshold).astype(np.int64)
-    times = np.ones(len(labels)) if weights is None else weights
-    return point_values(LabelLedger.open(labels, scores, decisions, weights=times), times)
+    ledger = LabelLedger.open(labels, scores, decisions, Weights.of(weights, len(labels)))
+    return where_known(ledger.values() | {"score_spread": spread_between(scores, ledger.weights)})
+
+
+def where_known(values: Values) -> dict[str, float | None]:
+    """Return None where there is nothing to measure."""
+    return {name: float(value) if math.isfinite(value) else None for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """People at the levels of their scores, of which equal ones count together."""
+
+    levels: Levels
+    is_positive: NDArray[np.bool_]
+    weights: Weights
+
+    def areas(self) -> Floats:
+        """Return ROC AUC and average precision; NaN where one of the two labels is missing."""
+        (more, less), (positive, negative) = self._steps()
+        if not len(positive) or positive[-1] == 0 or negative[-1] == 0:
+            return np.full(2, np.nan)
+        roc = sum_products(less, positive - more / 2) / (positive[-1] * negative[-1])
+        precision = positive / np.maximum(positive + negative, TINY)  # nobody who counts may be at the top
+        return np.array([roc, sum_products(more, precision) / positive[-1]])
+
+    def moves(self) -> Floats:
+        """Return how far ROC AUC and average precision move with each person's weight; shape (n_people, 2)."""
+        (more, less), (positive, negative) = self._steps()
+        n_positive, n_negative = positive[-1], negative[-1]
+        people = np.maximum(positive + negative, TINY)
+        beaten = (n_negative - negative + less / 2) / n_negative  # of a positive, the share ranked lower
+        beating = (positive - more / 2) / n_positive
+        precision, shares = positive / people, more / n_positive
+        roc, average = sum_products(shares, beaten), sum_products(shares, precision)
+        # a person also counts in the precision at every lower score
+        raised, lowered = (np.cumsum((shares * one / np.square(people))[::-1])[::-1] for one in (negative, positive))
+        of_positive = np.column_stack([(beaten - roc) / n_positive, (precision - average) / n_positive + raised])
+        of_negative = np.column_stack([(beating - roc) / n_negative, -lowered])
+        steps = self.levels.n - 1 - self.levels.of_rows
+        moved: Floats = np.where(self.is_positive[:, None], of_positive[steps], of_negative[steps])
+        return moved * self.weights.values[:, None]
+
+    def _steps(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """Return the weight of positive and negative people at each level, from the highest, and up to there."""
+        at_level = [
+            self.weights.take(some).counts(self.levels.of_rows[some], self.levels.n)[::-1].astype(np.float64)
+            for some in (np.flatnonzero(self.is_positive), np.flatnonzero(~self.is_positive))
+        ]
+        return (at_level[0], at_level[1]), (np.cumsum(at_level[0]), np.cumsum(at_level[1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelLedger:
-    """The sums that measures of probabilities need, and the measures as formulas of them."""
+    """What each person adds to the measures of probabilities."""
 
-    amounts: Mapping[str, GroupSums]
+    labels: Labels
+    decided: Labels | None
+    losses: Floats
+    squares: Floats  # half the squared distance between probabilities and label
+    calibration: Calibration
     curves: Sequence[Curve]
-    occurring: NDArray[np.intp]  # labels over which shares of right decisions are averaged
-    averaged: NDArray[np.intp]  # labels over which F1 is averaged
-    weights: Floats | None = None  # how much each person counts
+    n_labels: int
+    weights: Weights
 
     @classmethod
     def open(
-        cls,
-        labels: Labels,
-        scores: Floats,
-        decisions: Labels | None,
-        *,
-        weights: Floats | None = None,
-        ranking: Ranking | None = None,
+        cls, labels: Labels, scores: Floats, decided: Labels | None, weights: Weights, ranking: Ranking | None = None
     ) -> LabelLedger:
-        """Find what each person adds; the bins of the calibration are those of the given weights."""
+        """Find what each person adds; the bins of the calibration are those of the weights."""
         ranking = Ranking(scores) if ranking is None else ranking
         n_labels = 2 if scores.ndim == 1 else scores.shape[1]
-        is_right = np.zeros(len(labels), np.bool_) if decisions is None else decisions == labels
-        counts = np.bincount(labels, weights, n_labels)
-        occurring = np.flatnonzero(counts)
-        columns = {1: scores} if scores.ndim == 1 else {label: scores[:, label] for label in occurring.tolist()}
-        of_all = ranking.levels() if scores.ndim == 1 else None
-        found = {
-            "label": group_sums([ONE_EACH, is_right, *_losses(labels, scores)], labels, n_labels),
-            "bin": calibration_sums(labels, scores, weights=weights, levels=of_all),
-            "spread": spread_sums(scores),
-        }
-        if decisions is not None:
-            found["decision"] = group_sums([ONE_EACH], decisions, n_labels)
-        curves = [
-            curve(labels == label, column, weights, levels=of_all or ranking.levels(label))
-            for label, column in columns.items()
-        ]
-        averaged = np.array([1])
-        if scores.ndim > 1:
-            decided = 0 if decisions is None else np.bincount(decisions, weights, n_labels)
-            averaged = np.flatnonzero(counts + decided)
-        return cls(found, curves, occurring, averaged, weights)
-
-    def values(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
-        """Turn sums, shape (..., n_groups, n_amounts), and areas, (..., n_curves, 2), into measures."""
-        people, _, losses, squares = np.moveaxis(sums["label"], -1, 0)
-        total = people.sum(axis=-1)
-        return self.shares(sums, areas) | {
-            "log_loss": ratio(losses.sum(axis=-1), total),
-            "brier": ratio(squares.sum(axis=-1), total),
-            "score_spread": spread_of(sums["spread"]),
-        }
+        columns = [1] if scores.ndim == 1 else np.flatnonzero(weights.counts(labels, n_labels)).tolist()
+        levels = [ranking.levels(0 if scores.ndim == 1 else label) for label in columns]
+        curves = [Curve(one, labels == label, weights) for label, one in zip(columns, levels, strict=True)]
+        calibration = Calibration.of(labels, scores, weights, levels[0] if scores.ndim == 1 else None)
+        return cls(labels, decided, *_losses(labels, scores), calibration, curves, n_labels, weights)
 
     @property
-    def counted(self) -> dict[str, GroupSums]:
-        """The amounts that :meth:`shares` needs, by the weights of people."""
-        label = self.amounts["label"]
-        known = dict(self.amounts) | {"label": replace(label, amounts=label.amounts[:2])}
-        return {name: one.weighted(self.weights) for name, one in known.items() if name != "spread"}
+    def is_right(self) -> NDArray[np.bool_]:
+        """For whom the decision is the label."""
+        assert self.decided is not None  # as who asks knows
+        return np.asarray(self.decided == self.labels)
 
-    def shares(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
-        """Turn sums and areas into those measures that neither losses nor the spread of scores are needed for."""
-        people, right = np.moveaxis(sums["label"][..., :2], -1, 0)
-        total = people.sum(axis=-1)
-        found = {"roc_auc": areas[..., 0].mean(axis=-1), "average_precision": areas[..., 1].mean(axis=-1)}
-        if "decision" in sums:
-            by_label = ratio(right, people)[..., self.occurring].mean(axis=-1)
-            by_f1 = ratio(2 * right, people + sums["decision"][..., 0])[..., self.averaged]
-            found["accuracy"] = ratio(right.sum(axis=-1), total)
-            found["balanced_accuracy"] = by_label if len(self.occurring) > 1 else np.full_like(total, np.nan)
-            found["f1"] = by_f1.mean(axis=-1)
-        return found | {"calibration_error": calibration_of(sums["bin"], total)}
+    def values(self) -> Values:
+        """Take the measures; NaN where there is nothing to measure."""
+        roc, precision = np.mean([one.areas() for one in self.curves], axis=0) if self.curves else (np.nan, np.nan)
+        return {
+            "roc_auc": roc,
+            "average_precision": precision,
+            "log_loss": self.weights.mean(self.losses),
+            "brier": self.weights.mean(self.squares),
+            "calibration_error": self.calibration.error,
+        } | ({} if self.decided is None else self._decided_values())
+
+    def _decided_values(self) -> Values:
+        people = self.weights.counts(self.labels, self.n_labels)
+        recalls = [self.weights.take(some).mean(self.is_right[some]) for some in self._members(people)]
+        averaged = [self._f1(label) for label in self._averaged()]
+        return {
+            "accuracy": self.weights.mean(self.is_right),
+            "balanced_accuracy": float(np.mean(recalls)) if len(recalls) > 1 else np.nan,
+            "f1": float(np.mean([right / named if named else np.nan for right, named in averaged])),
+        }
+
+    def _members(self, people: NDArray[Any]) -> list[NDArray[np.intp]]:
+        return [np.flatnonzero(self.labels == label) for label in np.flatnonzero(people)]
+
+    def _averaged(self) -> list[int]:
+        """Return the labels over which F1 is averaged: the positive one, or all of several that occur."""
+        if self.n_labels == 2 and len(self.curves) == 1:
+            return [1]
+        counts = [self.weights.counts(one, self.n_labels) for one in (self.labels, self.decided) if one is not None]
+        return list(np.flatnonzero(sum(counts)))
+
+    def _f1(self, label: int) -> tuple[float, float]:
+        """Return twice the weight of who is decided and has the label, and of who is decided plus who has it."""
+        is_label, is_decided = self.labels == label, self.decided == label
+        of_both, *of_one = (self.weights.take(one).total for one in (is_label & is_decided, is_label, is_decided))
+        return 2 * of_both, sum(of_one)
 
     def moves(self, name: str) -> Floats:
         """Return how far ROC AUC, average precision or F1 moves with each person's weight."""
         if name != "f1":
             areas: Floats = np.mean([one.moves() for one in self.curves], axis=0)
             return areas[:, 0 if name == "roc_auc" else 1]
-        labels, decisions = self.amounts["label"].groups, self.amounts["decision"].groups
-        moved = np.zeros(len(labels))
-        for label in self.averaged:
-            is_label, is_decided = labels == label, decisions == label
-            named = is_label.astype(np.float64) + is_decided
-            times = np.ones(len(labels)) if self.weights is None else self.weights
-            right, total = is_label & is_decided, float((named * times).sum())
-            moved += times * (2 * right - 2 * float(times[right].sum()) / total * named) / total
-        return moved / len(self.averaged)
+        moved = np.zeros(len(self.labels))
+        for label in self._averaged():
+            is_label, is_decided = self.labels == label, self.decided == label
+            right, named = self._f1(label)
+            moved += (
+                2.0 * (is_label & is_decided) - right / named * (is_label.astype(np.float64) + is_decided)
+            ) / named
+        return self.weights.times(moved) / len(self._averaged())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberLedger:
-    """The sums that measures of predicted numbers need, and the measures as formulas of them."""
+    """What each person adds to the measures of predicted numbers."""
 
-    amounts: Mapping[str, GroupSums]
-    curves: Sequence[Curve] = ()
-    weights: Floats | None = None  # how much each person counts
+    errors: Floats
+    varied: Floats  # squared distances of the outcomes from their mean
+    weights: Weights
 
     @classmethod
-    def open(cls, outcomes: Floats | None, predictions: Floats, weights: Floats | None = None) -> NumberLedger:
+    def open(cls, outcomes: Floats, predictions: Floats, weights: Weights) -> NumberLedger:
         """Find what each person adds."""
-        amounts = {"spread": spread_sums(predictions, weights)}
-        if outcomes is not None:
-            errors = outcomes - predictions
-            amounts["error"] = group_sums([ONE_EACH, np.abs(errors), np.square(errors)])
-            amounts["outcome"] = spread_sums(outcomes, weights)
-        return cls(amounts, weights=weights)
-
-    def values(self, sums: Mapping[str, Floats], areas: Floats) -> dict[str, Floats]:
-        """Turn sums, shape (..., n_groups, n_amounts), into measures."""
-        found = {"score_spread": spread_of(sums["spread"])}
-        if "error" not in sums:
-            return found
-        total, errors, squares = np.moveaxis(sums["error"][..., 0, :], -1, 0)
-        variance = np.square(spread_of(sums["outcome"]))
-        is_varied = variance > R2_TOLERANCE * ratio(sums["outcome"][..., 0, 1], total)
-        return found | {
-            "r2": 1 - ratio(ratio(squares, total), np.where(is_varied, variance, 0.0)),
-            "mean_absolute_error": ratio(errors, total),
-            "root_mean_squared_error": np.sqrt(ratio(squares, total)),
-        }
+        return cls(outcomes - predictions, np.square(outcomes - weights.mean(outcomes)), weights)
 
     @property
-    def squares(self) -> tuple[Floats, Floats]:
-        """The squared error of each person, and the squared distance of the outcome from the mean."""
-        return self.amounts["error"].amounts[2], self.amounts["outcome"].amounts[1]
+    def squares(self) -> Floats:
+        """The squared errors."""
+        return np.square(self.errors)
 
-    def moves(self, name: str) -> Floats:
+    def values(self) -> Values:
+        """Take the measures; NaN where there is nothing to measure."""
+        square, variance = self.weights.mean(self.squares), self.weights.mean(self.varied)
+        is_varied = variance > R2_TOLERANCE * float(np.abs(self.varied).max(initial=0.0))
+        return {
+            "r2": 1 - square / variance if is_varied else np.nan,
+            "mean_absolute_error": self.weights.mean(np.abs(self.errors)),
+            "root_mean_squared_error": math.sqrt(square),
+        }
+
+    def moves(self, name: str) -> Floats:  # as of labels
         """Return how far R² moves with each person's weight."""
-        errors, varied = self.squares
-        if self.weights is not None:
-            errors, varied = errors * self.weights, varied * self.weights
+        errors, varied = (self.weights.times(one) for one in (self.squares, self.varied))
         total, spread = float(errors.sum()), float(varied.sum())
-        return (total / spread * varied - errors) / spread
+        moved: Floats = (total / spread * varied - errors) / spread
+        return moved
 
 
 Ledger = LabelLedger | NumberLedger
-
-
-def point_values(ledger: Ledger, weights: Floats) -> dict[str, float | None]:
-    """Measure the people as they are; None where there is nothing to measure."""
-    sums = {name: one.add_up(weights) for name, one in ledger.amounts.items()}
-    areas = np.array([one.areas(weights) for one in ledger.curves]).reshape(-1, 2)
-    found = ledger.values(sums, areas)
-    return {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
 
 
 def _losses(labels: Labels, scores: Floats) -> tuple[Floats, Floats]:
@@ -215,73 +237,69 @@ def _losses(labels: Labels, scores: Floats) -> tuple[Floats, Floats]:
 
 
 def measure_people(
-    scores: Scores,
-    table: CodedTable,
-    outcomes: NDArray[np.float64] | None,
-    settings: AuditSettings,
+    scores: Scores, table: CodedTable, outcomes: NDArray[np.float64] | None, settings: AuditSettings
 ) -> dict[str, Measure]:
-    """Measure performance, calibration and spread, with intervals from bootstrap resamples of people."""
-    n_people, confidence = scores.n_people, settings.confidence
-    names = list_measures(scores, outcomes)
+    """Measure performance, calibration and spread, with intervals."""
+    names, n_people = list_measures(scores, outcomes), scores.n_people
     if not n_people:
         return {name: Measure(None) for name in names}
     ledger = open_ledger(scores, table, outcomes)
-    weights = np.ones(len(scores)) if scores.weights is None else scores.weights
-    found = point_values(ledger, weights) | {"score_spread": scores.spread}
-    bounds: dict[str, Interval | None] = {}
-    if settings.n_resamples and n_people > 1:  # one person never varies
-        if isinstance(ledger, LabelLedger):
-            bounds = _bound_by_replicates(ledger, found, weights, settings)
-        for name in names:
-            value = found[name]
-            if value is not None and name not in bounds:
-                bounds[name] = _bound(name, value, scores, ledger, confidence)
+    values = where_known(({} if ledger is None else ledger.values()) | {"score_spread": scores.spread})
     measures = {}
     for name in names:
-        low, high = bounds.get(name) or (None, None)
-        measures[name] = Measure(found[name], low, None if high == math.inf else high, n_people)
+        value, interval = values[name], None
+        if settings.n_resamples and n_people > 1 and value is not None:  # one person never varies
+            interval = _bound(name, value, scores, ledger, settings)
+        low, high = interval or (None, None)
+        measures[name] = Measure(value, low, None if high == math.inf else high, n_people)
     return measures
 
 
-def _bound(name: str, value: float, scores: Scores, ledger: Ledger, confidence: float) -> Interval | None:
-    """Bound a measure by what people contribute to it."""
-    weights = scores.weights
-    if name == "balanced_accuracy":
-        label = ledger.amounts["label"]
-        return bound_recalls(label.amounts[1], label.groups, confidence, weights)
-    if name == "score_spread" and scores.task == "regression":  # amounts may have long tails
-        return bound_root(ledger.amounts["spread"].amounts[1] / scores.scale**2, confidence, weights)
-    if isinstance(ledger, NumberLedger) and name in ("r2", "root_mean_squared_error"):
-        errors, varied = ledger.squares
-        of_root = name != "r2"
-        return bound_root(errors, confidence, weights) if of_root else bound_r2(errors, varied, confidence, weights)
-    known, most = contribute_to_mean(name, scores, ledger), 1.0 if name == "brier" else math.inf
-    if name != "score_spread":
-        return interval_of_mean(value, known, confidence, 0.0, most)
-    variance = interval_of_mean(value**2, known.scaled(2 * value), confidence, 0.0, most)
-    return None if variance is None else (math.sqrt(variance[0]), math.sqrt(variance[1]))
-
-
-def contribute_to_mean(name: str, scores: Scores, ledger: Ledger) -> Contributions:
-    """Return what people contribute to a mean of ``MEANS``, or to its root, to first order."""
-    if name == "score_spread":
-        return contribute_to_spread(scores)
-    weights = scores.weights
+def _bound(name: str, value: float, scores: Scores, ledger: Ledger | None, settings: AuditSettings) -> Interval | None:
+    """Bound a measure by what people, or clusters, move it by."""
+    confidence, who = settings.confidence, (scores.weighing, scores.units)
     if isinstance(ledger, LabelLedger):
-        return contribute_alone(ledger.amounts["label"].amounts[2 if name == "log_loss" else 3], weights)
-    known = contribute_alone(ledger.amounts["error"].amounts[1 if name == "mean_absolute_error" else 2], weights)
-    root = math.sqrt(mean_of(ledger.amounts["error"].amounts[2], weights))
-    return known if name == "mean_absolute_error" or root == 0 else known.scaled(1 / (2 * root))
+        if name == "accuracy":
+            return bound_people(ledger.is_right, confidence, *who)
+        if name == "balanced_accuracy":
+            return bound_recalls(ledger.is_right, ledger.labels, confidence, *who)
+        if name == "calibration_error":
+            return ledger.calibration.interval(scores.units, confidence, settings.n_resamples, settings.seed)
+        if name in BY_LABEL:
+            return bound_area(value, influence_by_label(ledger.moves(name), ledger.labels, *who), confidence)
+    if name == "score_spread" and scores.task == "regression":  # amounts may have long tails
+        return bound_root(
+            np.square(scores.values - scores.weighing.mean(scores.values)) / scores.scale**2, confidence, *who
+        )
+    if isinstance(ledger, NumberLedger) and name == "r2":
+        return bound_r2(ledger.squares, ledger.varied, confidence, *who)
+    if isinstance(ledger, NumberLedger) and name == "root_mean_squared_error":
+        return bound_root(ledger.squares, confidence, *who)
+    found = influence_on_mean(name, scores, ledger)
+    return interval_of_mean(value, found, confidence, 0.0, 1.0 if name in ("brier", "score_spread") else math.inf)
 
 
-def contribute_to_spread(scores: Scores) -> Contributions:
-    """Return what people contribute to the standard deviation of the scores."""
-    columns = scores.values.reshape(len(scores), -1) / scores.scale
-    middle = columns.mean(axis=0) if scores.weights is None else np.average(columns, axis=0, weights=scores.weights)
-    squares = np.square(columns - middle).sum(axis=1) / (1 if scores.values.ndim == 1 else 2)
+def influence_on_mean(name: str, scores: Scores, ledger: Ledger | None) -> Influence:
+    """Return the influence on a mean of ``MEANS``, or on its root."""
+    if name == "score_spread" or ledger is None:
+        return influence_on_spread(scores)
+    who = scores.weighing, scores.units
+    if isinstance(ledger, LabelLedger):
+        return influence_of_people(ledger.losses if name == "log_loss" else ledger.squares, *who)
+    if name == "mean_absolute_error":
+        return influence_of_people(np.abs(ledger.errors), *who)
+    root = math.sqrt(scores.weighing.mean(ledger.squares))
+    return influence_of_people(ledger.squares, *who).scaled(1 / (2 * root) if root else 1.0)
+
+
+def influence_on_spread(scores: Scores) -> Influence:
+    """Return the influence on the standard deviation of the scores."""
+    columns = scores.values.reshape(len(scores), -1).T / scores.scale
+    squares = sum(np.square(column - scores.weighing.mean(column)) for column in columns)
+    squares = squares / (1 if scores.values.ndim == 1 else 2)
     if scores.spread <= EPSILON * float(np.abs(columns).max(initial=0.0)):  # what rounding leaves of none
-        return contribute_alone(np.zeros(len(squares)), scores.weights)
-    return contribute_alone(squares, scores.weights).scaled(1 / (2 * scores.spread))
+        return influence_of_people(np.zeros(len(scores)), scores.weighing, scores.units)
+    return influence_of_people(squares, scores.weighing, scores.units).scaled(1 / (2 * scores.spread))
 
 
 def positives_of(scores: Scores, table: CodedTable) -> NDArray[np.bool_]:
@@ -299,58 +317,9 @@ def list_measures(scores: Scores, outcomes: Floats | None) -> list[str]:
     return [name for name in PEOPLE_MEASURES if name in names]
 
 
-def open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> Ledger:
-    """Find what each person adds to the measures of the task."""
+def open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> Ledger | None:
+    """Find what each person adds to the measures of the task; None where there is nothing to compare scores with."""
     if not scores.has_labels:
-        return NumberLedger.open(outcomes, scores.values, scores.weights)
+        return None if outcomes is None else NumberLedger.open(outcomes, scores.values, scores.weighing)
     labels = table.labels if scores.task == "multiclass" else positives_of(scores, table).astype(np.int64)
-    how: dict[str, Any] = {"weights": scores.weights, "ranking": scores.ranking}
-    return LabelLedger.open(labels, scores.values, scores.predicted, **how)
-
-
-def _bound_by_replicates(
-    ledger: LabelLedger, found: Mapping[str, float | None], weights: Floats, settings: AuditSettings
-) -> dict[str, Interval | None]:
-    """Bound areas, shares and the calibration error by how they vary over bootstrap resamples."""
-    from likewise.auditing.inference._bootstrap import resample_people
-
-    sums, areas = resample_people(
-        ledger.counted,
-        ledger.curves,
-        n_people=len(weights),
-        n_resamples=settings.n_resamples,
-        seed=settings.seed,
-    )
-    replicates, n_rarest, confidence = ledger.shares(sums, areas), count_rarest(ledger), settings.confidence
-    weighted_away = share_weighted_away(ledger)
-    bounds: dict[str, Interval | None] = {}
-    for name in BY_REPLICATES:
-        value, n_counting = found.get(name), n_rarest if name in OF_RAREST else effective_size(weights)
-        if value is not None:
-            bounds[name] = bound_by_replicates(
-                name, value, replicates[name], n_counting, confidence, weighted_away=weighted_away
-            )
-    value = found["calibration_error"]
-    if value is not None:
-        drawn = sums["label"][..., 0].sum(axis=-1)
-        among_all = ledger.amounts["bin"].add_up(weights) / weights.sum()
-        shares = ratio(sums["bin"], drawn[:, None, None])
-        bounds["calibration_error"] = calibration_interval(
-            value, replicates["calibration_error"], shares, among_all, confidence
-        )
-    return bounds
-
-
-def count_rarest(ledger: LabelLedger) -> float:
-    """Count, effectively, the people of the rarest label that occurs, which averages over labels depend on."""
-    labels = ledger.amounts["label"].groups
-    counts = effective_counts(labels, ledger.weights)
-    return float(counts[counts > 0].min(initial=len(labels)))
-
-
-def share_weighted_away(ledger: LabelLedger) -> float:
-    """Return the share of people that uneven weights take away, effectively, among those of each label."""
-    if ledger.weights is None:
-        return 0.0
-    counts = effective_counts(ledger.amounts["label"].groups, ledger.weights)
-    return max(1 - float(counts.sum()) / max(int(np.count_nonzero(ledger.weights)), 1), 0.0)
+    return LabelLedger.open(labels, scores.values, scores.predicted, scores.weighing, scores.ranking)

@@ -22,7 +22,7 @@ from likewise.auditing.question._scores import (
     read_decisions,
 )
 from likewise.auditing.question._task import ResolvedTask, favours_low, resolve_task
-from likewise.auditing.question._weights import SampleWeights, find_weights, refuse_weight_role, spread_between
+from likewise.auditing.question._weights import SampleWeights, Weights, find_weights, refuse_weight_role, spread_between
 from likewise.comparable import Comparability
 from likewise.comparable._internal import check_rule
 from likewise.exceptions import ParameterError, SchemaError, ScoreError
@@ -295,7 +295,7 @@ def _find_scale(
         raise ParameterError("is missing: without outcomes, gaps between amounts have no natural unit.", "scale")
     if np.abs(outcomes).max(initial=0.0) > LARGEST:
         raise ScoreError(f"The outcomes are larger than {LARGEST:g}. Give them, and the scores, in a larger unit.")
-    spread = spread_between(outcomes, weights) if len(outcomes) else 0.0
+    spread = spread_between(outcomes, Weights.of(weights, len(outcomes))) if len(outcomes) else 0.0
     if spread == 0:
         raise ScoreError("All outcomes are equal, so gaps have no natural unit. Give one as scale.")
     return spread

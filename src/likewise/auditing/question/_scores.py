@@ -14,7 +14,7 @@ from likewise._ranking import Levels, Ranking, rank_numbers
 from likewise._threads import take_rows
 from likewise.auditing._settings import Task
 from likewise.auditing.question._task import Unnamed
-from likewise.auditing.question._weights import Weights, spread_between
+from likewise.auditing.question._weights import Units, Weights, spread_between
 from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import CodedTable
 from likewise.schema._internal import open_frame, shield
@@ -51,6 +51,8 @@ class Scores:
         Whether low scores are favourable, as where the positive label is a default: approve below the threshold.
     weights : array of float, shape (n_people,), optional
         How much each person counts; a weight of 0 leaves the person out. By default all count alike.
+    clusters : array, shape (n_people,), optional
+        Who may be alike in what is not seen, such as a branch or a household. By default all are independent.
 
     Examples
     --------
@@ -69,11 +71,14 @@ class Scores:
     is_labelled: bool = True
     favours_low: bool = False
     weights: NDArray[np.float64] | None = None
+    clusters: NDArray[Any] | None = None
+    units: Units = field(init=False, repr=False)  # who varies apart from others
     weighing: Weights = field(init=False, repr=False)  # weights, also where all count alike
     ranking: Ranking = field(init=False, repr=False)  # for all who need the scores in order
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weighing", Weights.of(self.weights, len(self.values)))
+        object.__setattr__(self, "units", Units.of(self.clusters, len(self.values)))
         object.__setattr__(self, "ranking", Ranking(self.values))
 
     def __len__(self) -> int:
@@ -115,7 +120,7 @@ class Scores:
     @property
     def spread(self) -> float:
         """The standard deviation of the scores, in the unit of the gaps."""
-        return spread_between(self.values, self.weights) / self.scale
+        return spread_between(self.values, self.weighing) / self.scale
 
 
 def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) -> tuple[Any, str]:

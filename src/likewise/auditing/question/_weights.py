@@ -1,4 +1,4 @@
-"""How much each person counts: sample weights, checked, and sums, means, quantiles and sample sizes by them."""
+"""How much each person counts, and who varies apart from whom: sample weights and clusters, checked."""
 
 from __future__ import annotations
 
@@ -164,6 +164,34 @@ class UnequalWeights(Weights):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """Who varies independently of all others: people, or the clusters that they are in."""
+
+    n: int
+    numbers: Rows | None = None  # of everybody's cluster
+
+    @classmethod
+    def of(cls, clusters: NDArray[Any] | None, n_people: int) -> Units:
+        """Number the clusters; without any, everybody is independent."""
+        if clusters is None:
+            return cls(n_people)
+        values, numbers = np.unique(clusters, return_inverse=True)
+        return cls(len(values), numbers)
+
+    def of_some(self, people: Rows) -> Units:
+        """Return those of some people."""
+        return Units.of(None if self.numbers is None else self.numbers[people], len(people))
+
+    def take(self, people: Rows) -> Rows:
+        """Return the units of some people."""
+        return people if self.numbers is None else self.numbers[people]
+
+    def add_up(self, amounts: Floats) -> Floats:
+        """Add up amounts of people by unit."""
+        return amounts if self.numbers is None else np.bincount(self.numbers, amounts, self.n).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SampleWeights:
     """The weights of people as they were given: where they come from, and a checksum of them."""
 
@@ -257,39 +285,18 @@ def sum_products(one: NDArray[Any], other: NDArray[Any]) -> float:
     return float(np.einsum("i,i", one, other))
 
 
-def spread_between(values: Floats, weights: Floats | None) -> float:
+def spread_between(values: Floats, weights: Weights) -> float:
     """Return the standard deviation; that of rows of probabilities is half the sum of their variances, rooted."""
-    if weights is None:
-        by_class = values.var(axis=0)
-    else:
-        by_class = np.average(np.square(values - np.average(values, axis=0, weights=weights)), axis=0, weights=weights)
+    columns = values.reshape(len(values), -1).T
+    by_class = [weights.mean(np.square(column - weights.mean(column))) for column in columns]
     # two classes vary alike, so half of the sum is the variance of either
-    return float(np.sqrt(by_class if values.ndim == 1 else by_class.sum() / 2))
+    return float(np.sqrt(by_class[0] if values.ndim == 1 else sum(by_class) / 2))
 
 
 def effective_size(weights: NDArray[Any]) -> float:
     """Return how many equal weights leave a mean as uncertain as these (Kish)."""
     squares = sum_products(weights, weights)
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
-
-
-def count_trials_of(holds: NDArray[np.bool_], weights: Floats | None) -> float:
-    """Return how many independent trials would leave a weighted share as uncertain: no more than Kish's number."""
-    if weights is None:
-        return float(len(holds))
-    share, n = mean_of(holds, weights), effective_size(weights)
-    residuals = float(np.square(weights * (holds - share)).sum())
-    return min(n, share * (1 - share) * float(weights.sum()) ** 2 / residuals) if residuals > 0 else n
-
-
-def effective_counts(groups: NDArray[Any], weights: Floats | None, n_groups: int = 0) -> NDArray[Any]:
-    """Count the people of each group; effectively, where they are weighted."""
-    counts: NDArray[Any] = np.bincount(groups, weights, n_groups)
-    if weights is None:
-        return counts
-    squares = np.bincount(groups, np.square(weights), n_groups)
-    sizes: NDArray[Any] = np.square(counts) / np.where(squares > 0, squares, 1.0)
-    return sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

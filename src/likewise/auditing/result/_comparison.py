@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,34 +12,30 @@ from numpy.typing import NDArray
 
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.inference._intervals import (
-    NOTHING,
-    PSEUDO_PEOPLE,
     Interval,
-    PairGraph,
     bound_change,
     interval_of_mean,
-    interval_of_share,
     subtract,
 )
-from likewise.auditing.inference._pair_measures import PairSet, measure_excess
+from likewise.auditing.inference._pair_measures import PairSet, link_people, measure_excess
 from likewise.auditing.inference._rank_intervals import contribute_to_ranks
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._summary import PairSummary
-from likewise.auditing.people._bounds import contribute_by_label
+from likewise.auditing.people._bounds import bound_people, influence_by_label
 from likewise.auditing.people._performance import (
     MEANS,
-    Ledger,
-    contribute_to_mean,
+    LabelLedger,
+    influence_on_mean,
     list_measures,
     open_ledger,
 )
 from likewise.auditing.question._question import Question
-from likewise.auditing.question._weights import effective_size, mean_of
 from likewise.auditing.result._notes import note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
 from likewise.record._internal import Change, Comparison, Measure, Note, RecordError
 
+UNSEEN: Final = 2.0  # people for whom two models may differ, and do not for those seen
 FEW_CHANGED: Final = 10  # decisions: fewer say little about a difference of F1
 BIASED: Final = ("calibration_error",)  # chance adds to it, and not as much for one model as for the other
 Record = AuditRecord | Mapping[str, Any]
@@ -159,25 +155,25 @@ def _slice_differences(
     rows = one.pairs.left[chosen], one.pairs.right[chosen]
     if not len(rows[0]):
         return {}
-    weights = None if one.weights is None else one.weights[chosen]
-    graph = PairGraph.of(*rows, len(one.ranks), weights)
+    people, weights = other.scores, None if one.weights is None else one.weights[chosen]
+    graph = link_people(*rows, one.pairs.left_table, people, weights)
     gaps, rank_gaps = other.gaps[chosen] - one.gaps[chosen], other.rank_gaps[chosen] - one.rank_gaps[chosen]
     after, before = (
-        contribute_to_ranks(*rows, of.ranks, weights, one.person_weights, of.ranking) for of in (other, one)
+        contribute_to_ranks(*rows, of.ranks, graph.weights, people.weighing, of.ranking) for of in (other, one)
     )
-    of_ranks = after - before
+    of_ranks = people.units.add_up(after - before)
     unseen = max(one.unseen, other.unseen)
     found = {}
     for name, values, others, away in (
         ("gap_mean", gaps, None, unseen),
         ("rank_gap_mean", rank_gaps, of_ranks, min(unseen, 1.0)),
     ):
-        mean, known = mean_of(values, weights), graph.contribute(values, others=others)
+        mean, known = graph.mean(values), graph.influence(values, others)
         found[name] = _measure(mean, interval_of_mean(mean, known, confidence, -np.inf, np.inf, away), len(values))
     if one.flips is not None and other.flips is not None:
         old, new = one.flips[chosen], other.flips[chosen]
         interval = bound_change(new & ~old, old & ~new, graph, confidence)
-        found["flip_rate"] = _measure(mean_of(new, weights) - mean_of(old, weights), interval, len(new))
+        found["flip_rate"] = _measure(graph.mean(new) - graph.mean(old), interval, len(new))
     return found
 
 
@@ -215,76 +211,56 @@ class _Models:
 
     def __init__(self, before: AuditParts, after: AuditParts) -> None:
         self._asked = before.question, after.question
-        self._weights = after.question.scores.weights
-        self._ledgers: list[Ledger] = [open_ledger(one.scores, one.table, one.outcomes) for one in self._asked]
-        self._labels = np.zeros(len(after.question.table), np.int64)
-        self._decided: _Decided | None = None
-        if after.question.scores.has_labels:
-            old, new = (one.amounts["label"] for one in self._ledgers)
-            self._labels = new.groups.astype(np.int64)
-            self._decided = _Decided(self._labels, old.amounts[1], new.amounts[1], self._weights)
+        self._ledgers = [open_ledger(one.scores, one.table, one.outcomes) for one in self._asked]
 
     def bound(self, name: str, old: Measure, new: Measure, confidence: float) -> Interval | None:
         """Bound the change of a measure; None where too little is known of it."""
         value = new.value - old.value  # type: ignore[operator]  # both are known
+        scores, (was, now) = self._asked[1].scores, self._ledgers
         if name in MEANS:
-            was, now = (
-                contribute_to_mean(name, one.scores, ledger)
+            before, after = (
+                influence_on_mean(name, one.scores, ledger)
                 for one, ledger in zip(self._asked, self._ledgers, strict=True)
             )
-            return interval_of_mean(value, now.minus(was), confidence, -np.inf, np.inf)
-        if self._decided is not None and name in ("accuracy", "balanced_accuracy"):
-            return self._decided.bound(name, confidence)
-        was_moved, now_moved = (one.moves(name) for one in self._ledgers)
-        known = contribute_by_label(now_moved - was_moved, self._labels, self._weights)
-        if known is None or old.low is None or new.low is None:
+            return interval_of_mean(value, after.minus(before), confidence, -np.inf, np.inf)
+        if name in ("accuracy", "balanced_accuracy"):
+            return self._bound_decided(name, confidence)
+        labels = now.labels if isinstance(now, LabelLedger) else np.zeros(len(scores), np.int64)
+        before, after = (
+            influence_by_label(one.moves(name), labels, scores.weighing, scores.units)
+            for one in (was, now)
+            if one is not None
+        )
+        known = after.minus(before)
+        if old.low is None or new.low is None:
             return None
-        n_changed = np.inf if self._decided is None or name != "f1" else self._decided.n_changed
-        if known.variance > NOTHING and n_changed >= FEW_CHANGED:
-            known = replace(known, n_counting=min(known.n_counting, n_changed))
+        if known.error and (name != "f1" or self._n_changed >= FEW_CHANGED):
             return interval_of_mean(value, known, confidence, -np.inf, np.inf)
         # models that hardly differ show nothing of how they could
-        together = _correlate(was_moved, now_moved) * known.n_counting / (known.n_counting + PSEUDO_PEOPLE)
+        together = before.correlation(after) * known.n / (known.n + UNSEEN)
         return subtract(new.value, (new.low, new.high), old.value, (old.low, old.high), together)  # type: ignore[arg-type]  # known
 
-
-def _correlate(olds: NDArray[np.float64], news: NDArray[np.float64]) -> float:
-    """Return how two estimates move together with people; 0 where one does not move."""
-    lengths = float(np.linalg.norm(olds)) * float(np.linalg.norm(news))
-    return float(olds @ news) / lengths if lengths > 0 else 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Decided:
-    """Whether each model decided correctly for each person, and the people's labels."""
-
-    labels: NDArray[np.integer]
-    old: NDArray[np.bool_]
-    new: NDArray[np.bool_]
-    weights: NDArray[np.float64] | None
-
     @property
-    def n_changed(self) -> float:
+    def _n_changed(self) -> float:
         """For how many people one model is correct and the other is not; effectively, where they are weighted."""
-        changed = self.old != self.new
-        return int(np.count_nonzero(changed)) if self.weights is None else effective_size(self.weights[changed])
+        old, new = (one.is_right for one in self._ledgers if isinstance(one, LabelLedger))
+        return self._asked[1].scores.weighing.take(old != new).effective
 
-    def bound(self, name: str, confidence: float) -> Interval:
+    def _bound_decided(self, name: str, confidence: float) -> Interval:
         """Bound the change of a share of correct decisions, or of its mean over labels, by what rose and what fell."""
-        parts = [np.ones(len(self.labels), np.bool_)]
+        was, now = self._ledgers
+        assert isinstance(was, LabelLedger)
+        assert isinstance(now, LabelLedger)  # as shares of correct decisions have
+        weights, units = now.weights, self._asked[1].scores.units
+        parts = [np.arange(len(now.labels))]
         if name == "balanced_accuracy":
-            counting = parts[0] if self.weights is None else self.weights > 0
-            parts = [self.labels == label for label in np.unique(self.labels[counting])]
+            parts = [np.flatnonzero(now.labels == label) for label in np.flatnonzero(weights.counts(now.labels))]
         values, reaches = [], []
         for part in parts:
-            weights = None if self.weights is None else self.weights[part]
-            old, new, n = (
-                self.old[part],
-                self.new[part],
-                float(part.sum()) if weights is None else effective_size(weights),
-            )
-            up, down = mean_of(new & ~old, weights), mean_of(old & ~new, weights)
-            bounds = [interval_of_share(share, n, confidence, n) for share in (up, down)]
+            old, new, who = was.is_right[part], now.is_right[part], (weights.take(part), units.of_some(part))
+            rises, falls = new & ~old, old & ~new
+            up, down = (who[0].mean(one) for one in (rises, falls))
+            bounds = [bound_people(one, confidence, *who) for one in (rises, falls)]
             together = -math.sqrt(up * down / max((1 - up) * (1 - down), 1e-12))
             low, high = subtract(up, bounds[0], down, bounds[1], max(together, -1.0))
             values.append(up - down)

@@ -28,12 +28,12 @@ from likewise.auditing.evidence._distributions import (
 )
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
 from likewise.auditing.evidence._reference import measure_targets
-from likewise.auditing.inference._intervals import METHOD, interval_of_share
+from likewise.auditing.inference._intervals import METHOD, Influence, interval_of_share
 from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._selection import choose_worst
-from likewise.auditing.people._performance import contribute_to_spread, measure_people
+from likewise.auditing.people._performance import influence_on_spread, measure_people
 from likewise.auditing.question._question import Question
 from likewise.auditing.question._reference import Reference
 from likewise.auditing.question._scores import Scores
@@ -157,7 +157,7 @@ def _measure_pairs(
     equal = None if within is None else ScoredPairs(within.pairs, scores)
     baseline = None if within is None or equal is None else (equal, within.summary)
 
-    of_spread = contribute_to_spread(scores).by_person if is_bounded and scores.n_people else np.empty(0)
+    of_spread = influence_on_spread(scores) if is_bounded and scores.n_people else Influence(np.empty(0), 0.0)
     sides = scored, gathered.summary, scores.spread, of_spread, settings, baseline
     measures = measure_pairs(*sides)
     evidence = {

@@ -76,7 +76,7 @@ def find_note(notes: Iterable[Note], kind: NoteKind) -> Note | None:
 def _spread_of_outcomes(question: Question) -> float:
     weights = question.scores.weights
     if question.outcomes is not None:
-        return spread_between(question.outcomes, weights) / question.scores.scale
+        return spread_between(question.outcomes, question.scores.weighing) / question.scores.scale
     counts = np.bincount(question.table.labels, weights)
     shares = counts / (len(question.table) if weights is None else counts.sum())
     spread = float(np.sqrt((shares * (1 - shares)).sum() / 2))
