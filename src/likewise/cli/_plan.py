@@ -125,9 +125,7 @@ class ScoreOptions:
 class AuditOptions(ScoreOptions):
     """What is measured, and of how many pairs."""
 
-    n_resamples: int = option(
-        1000, MEASURES, "N", "Draws, for the calibration error; 0 for no intervals.", min=0
-    )
+    n_resamples: int = option(1000, MEASURES, "N", "Draws, for the calibration error; 0 for no intervals.", min=0)
     max_pairs: int = option(5_000_000, LARGE, "N", "Number of pairs to keep for the intervals.", min=1)
     pairs: Path | None = option(
         *(None, LARGE, "FOLDER"),

@@ -19,6 +19,7 @@ from likewise.exceptions import LikewiseError, ScoreError
 from likewise.schema import CodedTable
 from likewise.schema._internal import open_frame, shield
 
+Floats = NDArray[np.float64]
 SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not add up exactly
 END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.0000000000000002
 LARGEST: Final = 1e45  # sixth powers of larger scores overflow
@@ -50,9 +51,9 @@ class Scores:
     favours_low : bool
         Whether low scores are favourable, as where the positive label is a default: approve below the threshold.
     weights : array of float, shape (n_people,), optional
-        How much each person counts; a weight of 0 leaves the person out. By default all count alike.
+        How much each person counts; 0 leaves the person out. By default all count alike.
     clusters : array, shape (n_people,), optional
-        Who may be alike in what is not seen, such as a branch or a household. By default all are independent.
+        Who may be alike in what is not seen, such as a branch. By default all are independent.
 
     Examples
     --------
@@ -72,8 +73,8 @@ class Scores:
     favours_low: bool = False
     weights: NDArray[np.float64] | None = None
     clusters: NDArray[Any] | None = None
-    units: Units = field(init=False, repr=False)  # who varies apart from others
     weighing: Weights = field(init=False, repr=False)  # weights, also where all count alike
+    units: Units = field(init=False, repr=False)  # who varies apart from others
     ranking: Ranking = field(init=False, repr=False)  # for all who need the scores in order
 
     def __post_init__(self) -> None:
@@ -87,12 +88,12 @@ class Scores:
     @property
     def counting(self) -> NDArray[np.bool_]:
         """Who counts: everybody with a weight above 0."""
-        return np.ones(len(self), np.bool_) if self.weights is None else self.weights > 0
+        return self.weighing.values > 0
 
     @property
     def n_people(self) -> int:
         """How many people count."""
-        return len(self) if self.weights is None else int(np.count_nonzero(self.weights))
+        return int(np.count_nonzero(self.counting))
 
     def weigh_pairs(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64] | None:
         """Return how much pairs of rows count, the product of their two weights; None where all count alike."""
@@ -105,7 +106,7 @@ class Scores:
 
     @property
     def sign(self) -> int:
-        """What a difference of scores is multiplied by, to be negative where it is unfavourable."""
+        """What differences of scores are multiplied by, to be negative where unfavourable."""
         return -1 if self.favours_low else 1
 
     def decide(self, score: float) -> bool | None:
@@ -446,9 +447,7 @@ def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> 
         )
 
 
-def _threshold_for(
-    values: NDArray[np.float64], approval_rate: float, weights: NDArray[np.float64] | None = None
-) -> float:
+def _threshold_for(values: Floats, approval_rate: float, weights: Floats | None = None) -> float:
     """Find the score from which on the share approved is nearest to the wanted one, the larger of two as near.
 
     People with equal scores are treated alike; somebody is approved, unless nobody should be.
