@@ -43,7 +43,7 @@ def test_the_least_unfair_lender_within_the_budget_is_chosen(
 
 
 def test_numbers_are_those_of_the_audit_of_the_held_out_rows(search: Search) -> None:
-    planted = load_dataset("planted", n_rows=3_000)  # few pairs have no interval
+    planted = load_dataset("planted", n_rows=6_000)  # few pairs have no interval
     found = search({"gap": [0.02]}, refit=False).fit(planted.train.X, planted.train.y)
     train = np.setdiff1d(np.arange(len(planted.train)), found.held_out_)
     base, point = found.frontier_

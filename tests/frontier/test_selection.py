@@ -41,7 +41,7 @@ def test_the_largest_of_correlated_numbers_is_in_between() -> None:
 
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")
 def test_a_search_says_what_its_choice_costs(search: Search) -> None:
-    planted = load_dataset("planted", n_rows=2_000)
+    planted = load_dataset("planted", n_rows=5_000)
     grid = {"gap": [0.0, 0.02], "noise": [0.0, 0.02]}
     found = search(grid, max_loss=0.5).fit(planted.train.X, planted.train.y)
     best, selection = found.best_point_, found.selection_
@@ -60,13 +60,13 @@ def test_a_search_says_what_its_choice_costs(search: Search) -> None:
 
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")
 def test_quantiles_fall_back_to_the_bound_for_independent_ones(search: Search) -> None:
-    planted = load_dataset("planted", n_rows=2_000)
+    planted = load_dataset("planted", n_rows=5_000)
     found = search({"gap": [0.0, 0.02]}, unfairness="gap_q95").fit(planted.train.X, planted.train.y)
     assert found.selection_.stretched["gain"] == pytest.approx(factor(None, 2))
 
 
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWarning")
 def test_a_single_candidate_costs_nothing(search: Search) -> None:
-    planted = load_dataset("planted", n_rows=2_000)
+    planted = load_dataset("planted", n_rows=5_000)
     found = search({"gap": [0.02]}).fit(planted.train.X, planted.train.y)
     assert found.selection_.gain == found.best_point_.gain
