@@ -18,7 +18,7 @@ ANY_CHOICE = pytest.mark.filterwarnings("ignore::likewise.exceptions.LikewiseWar
 
 @pytest.fixture(scope="module")
 def many() -> PlantedDataset:
-    return load_dataset("planted", n_rows=6_000)
+    return load_dataset("planted", n_rows=4_000)
 
 
 @ANY_CHOICE
