@@ -68,7 +68,7 @@ def _write_table(cells: list[dict[str, Any]]) -> str:
             _percent(mine, "average_precision"),
             _mean_of([cell["measures"]["log_loss"] for cell in mine], 3),
             _both(mine, "gap_mean"),
-            _percent(mine, "excess_gap_mean"),
+            _percent(mine, "excess"),
             _mean_of([50 * sum(cell["measures"][f"{label}_rank_gap_mean"] for label in LABELS) for cell in mine], 2),
             _percent(mine, "score_spread"),
             _mean_of([cell["seconds"] for cell in mine], 1),

@@ -40,7 +40,7 @@ OURS: Final[dict[str, dict[str, Any]]] = {
 }
 METHODS: Final = (*OURS, NAIVE, NAIVE_BARE)
 CASES: Final = {"adult": "Adult, test rows", "dutch": "Part of Dutch", "adult_scaled": "Adult scaled up"}
-COMPARED: Final = ("positive_gap_mean", "positive_gap_q3", "negative_gap_mean", "negative_gap_q3")
+COMPARED: Final = ("gap_mean[1]", "gap_q3[1]", "gap_mean[0]", "gap_q3[0]")
 EQUAL: Final = 1e-12  # two ways to add up the same numbers
 WORDS: Final = """People are scored by scikit-learn's logistic regression; intervals are of 95 %, from 1,000 bootstrap
 replicates over people. Seconds are the processor's, all threads together, the best of a few calls; compiled code is

@@ -34,8 +34,8 @@ from likewise.exceptions import LikewiseError, LikewiseWarning
 
 NAME: Final = "coverage"
 TABLES: Final = 240
-MEASURES: Final = ("gap_mean", "flip_rate", "rank_gap_mean", "excess_gap_mean", "excess_flip_rate", "direction")
-NULL: Final = ("excess_gap_mean", "excess_flip_rate", "direction")  # 0 where nobody is treated differently
+MEASURES: Final = ("gap_mean", "flip_rate", "rank_gap_mean", "excess", "excess_flips", "direction")
+NULL: Final = ("excess", "excess_flips", "direction")  # 0 where nobody is treated differently
 SIGNIFICANT: Final = 0.05
 MOST_FALSE: Final = 0.05
 PASSED: Final = 0.035

@@ -44,7 +44,7 @@ N_SPLITS: Final = 10
 MAX_LOSS: Final = 0.01  # of average precision
 BOTH: Final = ("positive", "negative")
 KEPT: Final = (
-    *("roc_auc", "average_precision", "log_loss", "score_spread", "coverage", "excess_gap_mean"),
+    *("roc_auc", "average_precision", "log_loss", "score_spread", "matched_share", "excess"),
     *(f"{label}_{name}" for label in BOTH for name in ("gap_mean", "rank_gap_mean")),
 )
 

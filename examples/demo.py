@@ -41,10 +41,10 @@ PAIR_WEIGHT = 2.0  # more makes gaps smaller, and costs more; FrontierSearch cho
 N_EXAMPLES = 2
 N_DIRECTIONS = 3
 MEASURES = {
-    "positive_gap_mean": "mean gap, label 1",
-    "positive_excess_gap_mean": "- excess by person",
-    "negative_gap_mean": "mean gap, label 0",
-    "negative_excess_gap_mean": "- excess by person",
+    "gap_mean[1]": "mean gap, label 1",
+    "excess[1]": "- excess by person",
+    "gap_mean[0]": "mean gap, label 0",
+    "excess[0]": "- excess by person",
     "rank_gap_mean": "rank gap: mean",
     "flip_rate": "pairs with different decisions",
     "roc_auc": "ROC AUC",

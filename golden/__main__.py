@@ -85,6 +85,7 @@ def without_keys(answer: Any) -> Any:
 def compare_cases(names: list[str], *, is_all: bool) -> int:
     """Compare the answers of cases with their results, and list what differs."""
     from golden._comparing import compare, read_accepted, show
+    from golden._renamed import rename_measures
 
     kept = {name: RESULTS / f"{name}.json.xz" for name in names}
     if absent := [name for name, path in kept.items() if not path.exists()]:
@@ -92,7 +93,7 @@ def compare_cases(names: list[str], *, is_all: bool) -> int:
     differences = []
     for name, found in run([name for name in names if name not in absent]):
         known = json.loads(lzma.decompress(kept[name].read_bytes()))
-        differences += list(compare(name, without_keys(known), without_keys(found)))
+        differences += list(compare(name, without_keys(rename_measures(known)), without_keys(found)))
     lines, differs = show(differences, read_accepted(HERE / "accepted.toml"), is_all=is_all)
     print("\n".join(lines))
     return int(differs)

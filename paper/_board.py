@@ -97,7 +97,7 @@ class Entry:
 
 def gap_of(numbers: Numbers, kind: str = "gap_mean") -> float | None:
     """The mean of the gaps of the two labels, as far as there are pairs of both."""
-    both = [numbers.get(f"{side}_{kind}") for side in ("positive", "negative")]
+    both = [numbers.get(f"{kind}[{label}]") for label in (1, 0)]
     there = [value for value in both if value is not None]
     return fmean(there) if there else None
 
@@ -217,7 +217,7 @@ COLUMNS: Final[dict[str, Callable[[Result], float | None]]] = {
     "log loss": lambda one: one.numbers["log_loss"],
     "gap": lambda one: _percent(gap_of(one.numbers)),
     "rank gap": lambda one: _percent(gap_of(one.numbers, "rank_gap_mean")),
-    "excess": lambda one: _percent(gap_of(one.numbers, "excess_gap_mean")),
+    "excess": lambda one: _percent(gap_of(one.numbers, "excess")),
     "flips": lambda one: _percent(one.numbers["flip_rate"]),
     "worst tenth": lambda one: _percent(one.numbers["worst_decile_gap_mean"]),
     "frontier, AP": lambda one: one.ap_area,
@@ -291,7 +291,7 @@ def _table(entries: Sequence[Entry], protocol: Protocol) -> str:
 
 
 def _coverage(one: Result) -> float | None:
-    return _percent(one.numbers["coverage"])
+    return _percent(one.numbers["matched_share"])
 
 
 def _show(values: Mapping[int, float], digits: int) -> str:
@@ -335,7 +335,7 @@ def _goals(entries: Sequence[Entry], tables: Tables) -> str:
             rows.append([entry.data, entry.name, *shown, loss, "nothing to compare with"])
             continue
         lacks = [name for name in ("roc_auc", "average_precision") if got[name] < rival[name]]
-        lacks += [name for name in ("positive_gap_mean", "negative_gap_mean") if got[name] > share * rival[name]]
+        lacks += [name for name in ("gap_mean[1]", "gap_mean[0]") if got[name] > share * rival[name]]
         lacks += [] if both and fmean(one - other for one, other in both) <= 0 else ["log loss"]
         shown = [
             f"{text} ({rival[name] * (share if 'gap' in name else 1):.2f})"
@@ -356,7 +356,7 @@ def _goals(entries: Sequence[Entry], tables: Tables) -> str:
 
 def _means(entry: Entry) -> dict[str, float]:
     """Means over splits of what the goals are about, in percent."""
-    names = ("roc_auc", "average_precision", "positive_gap_mean", "negative_gap_mean")
+    names = ("roc_auc", "average_precision", "gap_mean[1]", "gap_mean[0]")
     return {name: 100 * fmean([one.numbers[name] for one in entry.results]) for name in names}
 
 

@@ -20,7 +20,7 @@ RULE_WORDS: Final = {"all": "all sensitive columns differ", "any": "at least one
 BASE_MODELS: Final = {"linear": "logistic regression", "network": "networks"}
 PRINTED_AS: Final = {"SenSeI": "SenSeI", "LCIFR": "LCIFR", "Anti": "NN+Anti", "AntiDRO": "AntiDRO"}
 ENDS: Final = ("whislo", "q1", "med", "q3", "whishi")  # what matplotlib calls the five quantiles of a box
-TRADED: Final = ("roc_auc", "average_precision", "positive_gap_mean", "negative_gap_mean")
+TRADED: Final = ("roc_auc", "average_precision", "gap_mean[1]", "gap_mean[0]")
 
 BOX_WORDS: Final = "boxes: quartiles, whiskers: 5 % and 95 %, averaged over seeds; below: "
 
@@ -182,7 +182,7 @@ def _convergence(experiment: Experiment, lines: Sequence[Line]) -> Convergence:
 
 
 def _random(experiment: Experiment, lines: Sequence[Line], tables: Tables) -> Random:
-    names = ("positive_gap_mean", "roc_auc")
+    names = ("gap_mean[1]", "roc_auc")
     series: dict[str, list[tuple[float, Mapping[str, Point]]]] = {}
     published: dict[str, list[tuple[float, Numbers]]] = {}
     for line in sorted(lines, key=_steered):

@@ -204,7 +204,7 @@ def draw_random(picture: Random) -> Figure:
     """Gap and area over the share of rows added, ours and published."""
     figure = Figure(figsize=(9.0, 4.2), layout="constrained")
     panels = figure.subplots(1, 2)
-    words = {"positive_gap_mean": "mean gap, positive label, %", "roc_auc": "ROC AUC, %"}
+    words = {"gap_mean[1]": "mean gap, positive label, %", "roc_auc": "ROC AUC, %"}
     looks = {"random": (BLUE, "o"), "antidotes": (RED, "D"), "antidotes, ours": (ORANGE, "P")}
     for axes, (name, title) in zip(panels, words.items(), strict=True):
         for series, points in picture.series.items():

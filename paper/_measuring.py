@@ -28,8 +28,8 @@ from paper._registry import Lacking
 from paper._rows import rows_of
 
 MEASURES: Final = (
-    *("roc_auc", "average_precision", "positive_gap_mean", "positive_gap_q3", "negative_gap_mean", "negative_gap_q3"),
-    *("log_loss", "brier", "score_spread", "positive_rank_gap_mean", "negative_rank_gap_mean"),
+    *("roc_auc", "average_precision", "gap_mean[1]", "gap_q3[1]", "gap_mean[0]", "gap_q3[0]"),
+    *("log_loss", "brier", "score_spread", "rank_gap_mean[1]", "rank_gap_mean[0]"),
 )
 LEVELS: Final = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a box plot: whiskers, box, median
 PACKAGES: Final = ("numpy", "scikit-learn", "torch", "xgboost")

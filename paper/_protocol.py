@@ -25,9 +25,9 @@ AMOUNTS: Final = ("ratio", "rounds")  # settings of the antidotes; all others ar
 
 MEASURES: Final = (
     *("roc_auc", "average_precision", "log_loss", "brier", "calibration_error", "score_spread"),
-    *("positive_gap_mean", "negative_gap_mean", "positive_rank_gap_mean", "negative_rank_gap_mean", "flip_rate"),
+    *("gap_mean[1]", "gap_mean[0]", "rank_gap_mean[1]", "rank_gap_mean[0]", "flip_rate"),
 )
-TEST_MEASURES: Final = (*MEASURES, "positive_excess_gap_mean", "negative_excess_gap_mean", "coverage")
+TEST_MEASURES: Final = (*MEASURES, "excess[1]", "excess[0]", "matched_share")
 
 Numbers = dict[str, Any]
 

@@ -287,7 +287,7 @@ def _briefly(cell: Cell) -> str:
     numbers = cell["numbers"]
     shown = [
         f"{words} {100 * numbers[name]:.2f}"
-        for name, words in (("roc_auc", "ROC"), ("positive_gap_mean", "gaps"), ("negative_gap_mean", "and"))
+        for name, words in (("roc_auc", "ROC"), ("gap_mean[1]", "gaps"), ("gap_mean[0]", "and"))
         if isinstance(numbers.get(name), float)
     ]
     return ", ".join([*shown, f"{cell['seconds']:.1f} s"])

@@ -14,8 +14,8 @@ from typing import Final, Literal
 from paper._published import Numbers
 
 UTILITIES: Final = {"roc_auc": "ROC", "average_precision": "AP"}
-GAPS: Final = {"positive_gap_mean": "positive gap", "negative_gap_mean": "negative gap"}
-RANK_GAPS: Final = {"positive_rank_gap_mean": "positive rank gap", "negative_rank_gap_mean": "negative rank gap"}
+GAPS: Final = {"gap_mean[1]": "positive gap", "gap_mean[0]": "negative gap"}
+RANK_GAPS: Final = {"rank_gap_mean[1]": "positive rank gap", "rank_gap_mean[0]": "negative rank gap"}
 
 UTILITY_TOLERANCE: Final = 1.0  # points below the published area or precision
 GAP_SHARE: Final = 0.15  # of the published gap, above it

@@ -7,23 +7,40 @@ from typing import Any
 from likewise.auditing import Change, Comparison, Measure
 from likewise.report import to_html
 
-GAPS = ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_share_above", "gap_over_spread", "flip_rate")
-RANK_GAPS = ("rank_gap_mean", "rank_gap_median", "rank_gap_q3", "rank_gap_q95")
-EXCESSES = ("excess_gap_mean", "excess_rank_gap_mean", "excess_flip_rate")
-MAXIMA = ("gap_max", "rank_gap_max")
+GAPS = ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_share_above", "flip_rate", "rank_gap_mean")
+SAME_GROUP = ("gap_mean", "flip_rate", "rank_gap_mean")
+EXCESSES = ("excess", "excess_rank_gap", "excess_flips")
 
 
 def make_measures(value: float, n: int) -> dict[str, Any]:
     """Give the measures of a slice of pairs, with their baseline."""
-    found = {name: measure(value, n) for name in (*GAPS, *RANK_GAPS)}
-    found |= {name: measure(2 * value, n, interval=False) for name in MAXIMA}
-    within = {f"within_{name}": {**one, "n": 2 * n} for name, one in found.items()}
-    return found | {name: measure(value / 4, n) for name in EXCESSES} | within
+    found = {name: measure(value, n) for name in GAPS}
+    baseline = {f"same_group_{name}": {**found[name], "n": 2 * n} for name in SAME_GROUP}
+    excess = {name: measure(value / 4, n) for name in EXCESSES}
+    return found | {"gap_max": measure(2 * value, n, interval=False)} | excess | baseline
 
 
 def measure(value: float, n: int, *, interval: bool = True) -> dict[str, Any]:
     ends = (round(0.9 * value, 6), round(1.1 * value, 6)) if interval else (None, None)
     return {"value": value, "low": ends[0], "high": ends[1], "n": n}
+
+
+def measures_of(record: dict[str, Any], label: Any = None) -> dict[str, Any]:
+    """Return the measures of the pairs with a label, by name."""
+    end = "" if label is None else f"[{label}]"
+    return {
+        name.removesuffix(end): one
+        for name, one in record["measures"].items()
+        if ("[" in name) == bool(end) and name.endswith(end)
+    }
+
+
+def put_labels(record: dict[str, Any], labels: list[Any]) -> None:
+    """Give a record other labels, each with the measures of the first."""
+    first = measures_of(record, record["labels"][0])
+    kept = {name: one for name, one in record["measures"].items() if "[" not in name}
+    record["measures"] = kept | {f"{name}[{label}]": one for label in labels for name, one in first.items()}
+    record["labels"] = labels
 
 
 def make_pair(row: int) -> dict[str, Any]:
@@ -107,9 +124,9 @@ def make_record() -> dict[str, Any]:
     women = {"columns": ["sex"], "values": ["f"], "label": None, "n_people": 480, "n_with_partner": 90}
     yes, no = make_measures(0.316, 193), make_measures(0.21, 40)
     people = {"roc_auc": measure(0.84, 1000), "brier": measure(0.16, 1000), "score_spread": measure(0.25, 1000)}
-    named = {f"{prefix}_{name}": one for prefix, m in (("positive", yes), ("negative", no)) for name, one in m.items()}
+    by_label = {f"{name}[{label}]": one for label, m in (("no", no), ("yes", yes)) for name, one in m.items()}
     return {
-        **{"format": "likewise audit 1", "likewise": "0.1.0", "made_at": "2026-03-01T12:00:00Z"},
+        **{"format": "likewise audit 2", "likewise": "0.1.0", "made_at": "2026-03-01T12:00:00Z"},
         "data": {
             **{"file": "people.csv", "sha256": "ab12", "n_rows": 1000, "table_checksum": "cd34"},
             **{"scores_checksum": "ef56", "scores": "column 'p'"},
@@ -131,8 +148,7 @@ def make_record() -> dict[str, Any]:
         },
         "versions": {"python": "3.12.1", "numpy": "2.1.0"},
         "pairs": {"n": 233, "n_total": 466, "n_within": 466, "n_within_total": 466},
-        "measures": {**make_measures(0.3, 233), **named, **people, "coverage": measure(0.193, 1000)},
-        "by_label": [{"label": "no", "measures": no}, {"label": "yes", "measures": yes}],
+        "measures": {**make_measures(0.3, 233), **by_label, **people, "matched_share": measure(0.193, 1000)},
         "directions": [make_direction("m", "f")],
         "coverage": [everybody, women],
         "groups": [make_group("f"), make_group("m")],

@@ -55,7 +55,7 @@ def test_the_commands_of_the_readme_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "policy.toml").write_text("max_positive_gap_mean = 0.2\nmin_roc_auc = 0.7\n", "utf-8")
+    (tmp_path / "policy.toml").write_text("max_gap_mean = 0.2\nmin_roc_auc = 0.7\n", "utf-8")
     random = np.random.default_rng(0)
     n = 400
     hired = random.integers(0, 2, n)

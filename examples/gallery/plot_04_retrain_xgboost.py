@@ -40,7 +40,7 @@ print(compare_audits(before, after))
 # printed above, is narrower: both models scored the same pairs. The baseline is of pairs that are equal in race and
 # sex, and shows how far apart the model puts people anyway.
 
-names = {"gap_mean": "mean gap", "within_gap_mean": "baseline", "flip_rate": "share of pairs with\ntwo decisions"}
+names = {"gap_mean": "mean gap", "same_group_gap_mean": "baseline", "flip_rate": "share of pairs with\ntwo decisions"}
 figure, axes = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 for found, shift, fill, label in ((before, -0.13, "white", "before"), (after, 0.13, "#3d85c6", "after")):
     places = [place + shift for place in range(len(names))]

@@ -30,9 +30,9 @@ print(found.record.rule_in_words)
 # %%
 # With a control group named, numbers are told from the target's side. A single transition can be limited; both
 # directions are shown, as a count of denied targets alone proves nothing.
-for name in ("target_gap_mean", "control_only_rate", "target_only_rate", "mirror_control_only_rate", "impact_ratio"):
+for name in ("signed_gap", "control_only_rate", "target_only_rate", "control_only_rate[mirror]", "impact_ratio"):
     print(f"{name:24} {found[name]}")
-print(found.judge(Policy(transitions={"group: blue → green": {"min_signed_gap_mean": -0.05}})))
+print(found.judge(Policy(transitions={"group: blue → green": {"min_signed_gap": -0.05}})))
 shown = [one for one in found.directions if "blue" in one.origin]
 places, (figure, axes) = np.arange(len(shown)), plt.subplots(figsize=(7, 2.4), layout="constrained")
 for offset, side, who in ((-0.2, "down", "only blue (control) approved"), (0.2, "up", "only the target approved")):

@@ -100,7 +100,7 @@ for case in found.worst[:2]:
 #
 # A policy is a few limits. One is met when the whole confidence interval meets it: too little data is inconclusive,
 # not a pass. Write it before you repair anything, or it will describe whatever you got. With many same-group pairs,
-# limit the excess, ``max_excess_gap_mean``; here there are few, so the limit is on the gap itself.
+# limit the excess, ``max_excess``; here there are few, so the limit is on the gap itself.
 
 policy = Policy(max_gap_mean=0.02, max_flip_rate=0.1, min_roc_auc=0.7)
 print(found.judge(policy))

@@ -28,7 +28,7 @@ def looser() -> Any:
 @case("audit.binary")
 def binary() -> Found:
     found = ask()
-    policy = Policy(max_positive_gap_mean=0.04, max_flip_rate=0.2, min_roc_auc=0.7, min_pairs=30)
+    policy = Policy(labels={1: {"max_gap_mean": 0.04}}, max_flip_rate=0.2, min_roc_auc=0.7, min_pairs=30)
     return pages(found, policy=policy) | arrays(found)
 
 
@@ -67,8 +67,8 @@ def adult_weighted_column() -> Found:
 def compas() -> Found:
     data = public("compas")
     name = "race, sex: African-American, Male -> Caucasian, Male"
-    transitions = {name: {"max_signed_gap_mean": 0.05, "max_favoured_share": 0.6, "max_only_approved_share": 0.2}}
-    transitions["race: African-American -> Caucasian"] = {"max_signed_gap_mean": 0.05}
+    transitions = {name: {"max_signed_gap": 0.05, "max_target_better_rate": 0.6, "max_target_only_rate": 0.2}}
+    transitions["race: African-American -> Caucasian"] = {"max_signed_gap": 0.05}
     policy = Policy(max_gap_mean=0.2, min_impact_ratio=0.8, transitions=transitions, min_pairs=5)
     return pages(ask(data, logistic("compas")), policy=policy)
 
@@ -170,7 +170,7 @@ def favourable_low() -> Found:
 @case("audit.reference")
 def reference() -> Found:
     found = ask(reference={"group": "blue"})
-    return pages(found, policy=Policy(min_target_gap_mean=-0.02, max_control_only_rate=0.1, min_impact_ratio=0.8))
+    return pages(found, policy=Policy(min_signed_gap=-0.02, max_control_only_rate=0.1, min_impact_ratio=0.8))
 
 
 @case("audit.reference_weighted")

@@ -16,7 +16,7 @@ from golden.cases._calls import case, logistic, planted, weights
 
 Found = dict[str, Any]
 COLUMNS: Final = "--label repaid --sensitive group,gender --scores p --ignore weight"
-POLICY: Final = "max_positive_gap_mean = 0.04\nmax_flip_rate = 0.2\nmin_roc_auc = 0.7\nmin_pairs = 30\n"
+POLICY: Final = "max_flip_rate = 0.2\nmin_roc_auc = 0.7\nmin_pairs = 30\n[labels.1]\nmax_gap_mean = 0.04\n"
 
 
 def likewise(line: str) -> Found:

@@ -160,7 +160,7 @@ def direct() -> Found:
     found = ask(data)
     scores = data.scores(data.test.X)
     return {
-        "known": {name: auditing.describe_measure(name) for name in auditing.known_measures()},
+        "known": {name: kind.words for name, kind in auditing.MEASURES.items()},
         "cases": auditing.cases_table(found.worst),
         "review": auditing.review_table(found.record),
         "ranks": auditing.rank_scores(scores),

@@ -46,7 +46,7 @@ def grid() -> Found:
     values = {"pair_weight": [0.5, 2.0], "estimator__logisticregression__C": [0.1, 1.0]}
     measures: dict[str, Any] = {
         "utility": "roc_auc",
-        "unfairness": "excess_gap_mean",
+        "unfairness": "excess",
         "cautious": True,
         "min_pairs": 10,
     }
@@ -79,7 +79,7 @@ def scorers() -> Found:
     data = planted()
     schema = data.roles.learn(data.train.X)
     model = linear().fit(data.train.X, data.train.y)
-    names = ("gap_mean", "positive_gap_q95", "excess_gap_mean", "rank_gap_mean", "flip_rate", "negative_gap_mean")
+    names = ("gap_mean", "gap_q95[1]", "excess", "rank_gap_mean", "flip_rate", "gap_mean[0]")
     made = {name: gap_scorer(schema, data.rule, measure=name) for name in names}
     scores = {name: scorer(model, data.test.X, data.test.y) for name, scorer in made.items()}
     return scores | {"text": [repr(one) for one in made.values()]}

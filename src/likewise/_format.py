@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-# These are not shares; all other measures are shown in percent.
-PLAIN: Final = frozenset(
-    (
-        *("roc_auc", "average_precision", "f1", "log_loss", "brier", "r2", "impact_ratio"),
-        *("mean_absolute_error", "root_mean_squared_error"),
-    )
-)
 POINTS: Final = " pp"
 TOO_FEW: Final = "too few people to conclude"
 WIDTH: Final = 100  # letters in a line of text
-# the names of gaps between two scores
-GAP: Final = re.compile(r"(?<!rank_)gap_(mean|median|q3|q95|max)$|^(certified_(mean|max)|(\w+_)?part|adjusted_gap)$")
 # of GitHub, where a line begins, and of Azure and TeamCity, anywhere: ##[error], ##vso[...]
 COMMAND: Final = re.compile(r"((?:^|(?<=[\r\n]))[^\w\r\n]*?)(?=::)|(?<=#)(?=#\w*\[)")
-SMALLEST: Final = 0.001  # a plain number below it would show as 0.000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +26,6 @@ class OutcomeSummary:
         return f"{self.outcome}: {self.text}"
 
 
-def show_value(name: str, value: float | None, decimals: int | None = None, *, points: bool = False) -> str:
-    """Format the value of a measure: 31.60%, or 0.842 where it is not a share; with ``points``, a gap is 3.67 pp."""
-    if value is None or not math.isfinite(value):
-        return "not measured" if value is None else str(value)
-    if _in_percent(name):
-        return f"{100 * value:z.{2 if decimals is None else decimals}f}{_unit(name, points)}"
-    if decimals is None and 0 < abs(value) < SMALLEST:
-        return f"{value:.3g}"
-    return f"{value:z,.{3 if decimals is None else decimals}f}"
-
-
 def show_points(value: float) -> str:
     """Format a gap between two probabilities in percentage points: 3.67 pp."""
     return f"{100 * value:z.2f}{POINTS}"
@@ -56,37 +34,6 @@ def show_points(value: float) -> str:
 def show_p(p: float) -> str:
     """Format a p-value."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def show_limit(name: str, limit: float, *, points: bool = False) -> str:
-    """Format a limit as a user would set it: 20%, 0.8."""
-    return f"{100 * limit:,.10g}{_unit(name, points)}" if _in_percent(name) else f"{limit:,.10g}"
-
-
-def show_interval(
-    name: str, low: float | None, high: float | None, decimals: int | None = None, *, points: bool = False
-) -> str:
-    """Format a confidence interval: 28.00% to 35.00%; "at most" or "at least" where one end is open, "" if both are."""
-    if low is None and high is None:
-        return ""
-    ends = show_value(name, low, decimals, points=points), show_value(name, high, decimals, points=points)
-    if low is not None and high is not None:  # beside a value, which has the unit
-        ends = ends[0].removesuffix(POINTS), ends[1].removesuffix(POINTS)
-    return f"at most {ends[1]}" if low is None else f"at least {ends[0]}" if high is None else f"{ends[0]} to {ends[1]}"
-
-
-def show_found(
-    name: str,
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    decimals: int | None = None,
-    *,
-    points: bool = False,
-) -> str:
-    """Format a value with its interval: 31.60% (28.00% to 35.00%)."""
-    interval = "" if value is None else show_interval(name, low, high, decimals, points=points)
-    return f"{show_value(name, value, decimals, points=points)}{f' ({interval})' if interval else ''}"
 
 
 def count_of(n: int, one: str, many: str | None = None) -> str:
@@ -128,15 +75,6 @@ def sum_up(outcomes: Sequence[str], min_pairs: int = 0, n_of_pairs: int = 0) -> 
         return OutcomeSummary("Inconclusive", f"{unknown} cannot be judged{'; the others are met' * (n > n_unknown)}.")
     least = f" (minimum {count_of(min_pairs, 'pair')})" if n_of_pairs and min_pairs else ""
     return OutcomeSummary("Pass", f"{'the limit is met' if n == 1 else f'all {n:,} limits met'}{least}.")
-
-
-def _unit(name: str, points: bool) -> str:
-    """Return the unit of a measure in hundredths: of a gap between probabilities, percentage points."""
-    return POINTS if points and GAP.search(name) else "%"
-
-
-def _in_percent(name: str) -> bool:
-    return name not in PLAIN and not name.endswith("gap_over_spread")
 
 
 def show_cell(value: Any) -> str:

@@ -143,7 +143,7 @@ def test_a_weight_of_zero_leaves_a_person_out() -> None:
     who = np.flatnonzero(people.weights)
     found = people.audit(weights=people.weights, n_resamples=40)
     without = people.audit(who, people.weights[who], n_resamples=40)
-    for name in ("gap_mean", "gap_q95", "rank_gap_mean", "flip_rate", "excess_gap_mean", "log_loss", "coverage"):
+    for name in ("gap_mean", "gap_q95", "rank_gap_mean", "flip_rate", "excess", "log_loss", "matched_share"):
         assert str(found[name]) == str(without[name])
     assert found["rank_gap_mean"].n == without["rank_gap_mean"].n == len(without.pairs)
     assert found.groups == without.groups

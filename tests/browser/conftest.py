@@ -176,12 +176,12 @@ def mended(loans: Any) -> Audit:
 
 @pytest.fixture(scope="session")
 def verdict(found: Audit) -> Verdict:
-    return found.judge(Policy(max_positive_gap_mean=0.01, min_coverage=0.1))
+    return found.judge(Policy(labels={1: {"max_gap_mean": 0.01}}, min_matched_share=0.1))
 
 
 @pytest.fixture(scope="session")
 def mended_verdict(mended: Audit) -> Verdict:
-    return mended.judge(Policy(max_positive_gap_mean=0.2))
+    return mended.judge(Policy(labels={1: {"max_gap_mean": 0.2}}))
 
 
 @pytest.fixture(scope="session")

@@ -78,18 +78,18 @@ def test_wherever_the_thresholds_stand_the_numbers_are_those_of_an_audit(
     look_at: Look, served: Served, audit_at: Callable[..., Audit]
 ) -> None:
     page = start_again(look_at, served)
-    names = ("gap_mean", "within_gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max")
+    names = ("gap_mean", "same_group_gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max")
     shares = ("gap_share_above", "rank_gap_mean", "flip_rate")
     for changes, shift in ((1, 0.025), (0, 0.025), (2, 0.1), (1, 0.0), (4, 0.3), (1, 0.0137)):
         move(page, changes=changes, shift=shift)
         found = audit_at(changes, shift)
         shown = figures(page)
         assert shown["Comparable pairs"] == f"{len(found.pairs):,}"
-        assert shown["Coverage"] == percent(found["coverage"].value or 0, 1)
-        parts = [found.measures, *found.by_label.values()]
+        assert shown["Coverage"] == percent(found["matched_share"].value or 0, 1)
+        parts = [found.record.measures_of(label) for label in (None, *found.record.labels)]
         for row, measures in zip(slices(page), parts, strict=True):
             assert row[1] == f"{measures['gap_mean'].n:,}"
-            excess, rates = measures["excess_gap_mean"].value, [measures[name].value or 0.0 for name in shares]
+            excess, rates = measures["excess"].value, [measures[name].value or 0.0 for name in shares]
             assert row.pop(4) == (UNKNOWN if excess is None else signed(excess))
             gaps = [measures[name].value for name in names]
             assert row[2:] == [*(UNKNOWN if gap is None else points(gap) for gap in gaps), *map(percent, rates)]
@@ -136,7 +136,8 @@ def test_a_filter_by_label_leaves_the_pairs_of_that_label(
 ) -> None:
     page = start_again(look_at, served)
     found = audit_at(1, 0.025)
-    for place, (label, measures) in enumerate(found.by_label.items()):
+    for place, label in enumerate(found.record.labels):
+        measures = found.record.measures_of(label)
         page.locator("#label").select_option(str(place))
         expect(page.locator("#selected")).to_contain_text(f"{measures['gap_mean'].n:,} of {len(found.pairs):,} pairs")
         expect(page.locator("#selected")).to_contain_text(points(measures["gap_mean"].value or 0))
@@ -221,7 +222,7 @@ def test_the_selection_is_saved_as_csv(
     assert saved.value.suggested_filename.endswith(".csv")
     lines = list(csv.DictReader(saved.value.path().read_text(encoding="utf-8").splitlines()))
     found = audit_at(1, 0.025)
-    label = list(found.by_label)[1]
+    label = found.record.labels[1]
     kept = np.flatnonzero(loans.train.y.to_numpy()[found.pairs.left] == label)
     assert [float(line["gap"]) for line in lines] == pytest.approx(np.sort(found.gaps[kept])[::-1])
     pairs = {(int(line["left_row"]), int(line["right_row"])) for line in lines}

@@ -32,7 +32,7 @@ SECTIONS = (
     "How to reproduce",
     "What this does not show",
 )
-EVERY_OUTCOME = Policy(max_positive_gap_mean=0.2, max_negative_gap_mean=0.001, max_gap_q3=0.027)
+EVERY_OUTCOME = Policy(max_gap_q3=0.027, labels={1: {"max_gap_mean": 0.2}, 0: {"max_gap_mean": 0.001}})
 WHERE = """() => {
     const at = document.activeElement, near = at.closest("section");
     const shown = getComputedStyle(at.querySelector(":scope > .lw-area") || at);
@@ -325,7 +325,7 @@ def test_without_a_script_everything_can_be_read(open_page: Open, report: Path, 
     pair.locator("summary").click()
     expect(pair.locator("table")).to_be_visible()
     assert page.get_by_role("button").count() == 0  # no button that does nothing
-    assert points(record["by_label"][0]["measures"]["gap_mean"]["value"]) in squeeze(page.locator("#gaps").inner_text())
+    assert points(record["measures"]["gap_mean[0]"]["value"]) in squeeze(page.locator("#gaps").inner_text())
 
 
 def test_the_whole_page_can_be_walked_through_with_tab_and_shows_where_one_is(open_page: Open, report: Path) -> None:

@@ -65,7 +65,7 @@ def test_nobody_in_one_split_is_comparable_to_anybody_in_the_other(seed: int) ->
 def test_some_people_have_comparable_people_of_their_own_group_and_of_others() -> None:
     dataset = load_dataset("planted")
     found = audit(dataset.scores, dataset.test.X, dataset.test.y, roles=dataset.roles, rule=dataset.rule)
-    excess = found["excess_gap_mean"]
+    excess = found["excess"]
     assert excess.low is not None
     assert excess.value is not None
     assert 0 < excess.low < excess.value < dataset.gap

@@ -38,20 +38,19 @@ def audit_at(explorer: Explorer, changes: int, shift: float, limit: float, **oth
 
 def agrees(answer: dict[str, Any], found: Audit) -> None:
     assert answer["n_pairs"] == len(found.pairs)
-    assert answer["coverage"] == found["coverage"].value
-    slices = {"": answer["slices"][0], "negative_": answer["slices"][1], "positive_": answer["slices"][2]}
-    for prefix, one in slices.items():
-        assert one["n"] == found[f"{prefix}gap_mean"].n
+    assert answer["matched_share"] == found["matched_share"].value
+    for label, one in zip((None, *found.record.labels), answer["slices"], strict=True):
+        assert one["n"] == found["gap_mean", label].n
         for name in ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max", "gap_share_above", "rank_gap_mean"):
-            assert one.get(name) == found[f"{prefix}{name}"].value, (prefix, name)
-        assert one.get("flip_rate") == found[f"{prefix}flip_rate"].value
-        within, excess = (found.measures.get(f"{prefix}{kind}_gap_mean") for kind in ("within", "excess"))
+            assert one.get(name) == found[name, label].value, (label, name)
+        assert one.get("flip_rate") == found["flip_rate", label].value
+        within, excess = (found.record.measures_of(label).get(name) for name in ("same_group_gap_mean", "excess"))
         if one["n"] and within is not None and excess is not None and within.n:  # sums in another order
             assert one["n_within"] == within.n
-            assert one["within_gap_mean"] == pytest.approx(within.value)
-            assert one.get("excess_gap_mean") == (None if excess.value is None else pytest.approx(excess.value))
+            assert one["same_group_gap_mean"] == pytest.approx(within.value)
+            assert one.get("excess") == (None if excess.value is None else pytest.approx(excess.value))
         else:
-            assert "excess_gap_mean" not in one
+            assert "excess" not in one
     listed = [(one["left_row"], one["right_row"], one["gap"], one["rank_gap"]) for one in answer["pairs"]]
     assert listed == [(one.left_row, one.right_row, one.gap, one.rank_gap) for one in found.worst]
     names = ("n_pairs", "n_lower", "n_higher", "n_equal", "n_flips_down", "n_flips_up", "mean_gap")

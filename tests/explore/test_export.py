@@ -70,9 +70,10 @@ def test_the_policy_is_one_that_an_audit_accepts_and_meets(explorer: Explorer) -
 
 def test_every_limit_it_suggests_is_one_of_a_policy(explorer: Explorer) -> None:
     text = explorer.to_toml(AT)
-    suggested = "\n".join(line[2:] for line in text.splitlines() if line.startswith("# max_"))
+    suggested = "\n".join(line[2:] for line in text.splitlines() if line.startswith(("# max_", "# labels.")))
     assert suggested.count("=") == 12
-    assert len(Policy.from_toml_text(suggested).limits) == 12
+    policy = Policy.from_toml_text(suggested)
+    assert len(policy.limits) + sum(map(len, policy.labels.values())) == 12
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -88,7 +89,7 @@ def test_the_rule_is_read_back_as_it_is(name: str, tmp_path: Path) -> None:
 def test_hostile_names_stay_inside_their_quotes() -> None:
     text = hostile_explorer().to_toml({"changes": 1, "shift": 1.0})
     found = tomllib.loads(text)
-    assert (set(found), set(found["policy"])) == ({"rule", "policy"}, {"min_pairs", "min_coverage"})
+    assert (set(found), set(found["policy"])) == ({"rule", "policy"}, {"min_pairs", "min_matched_share"})
     assert found["rule"]["max_continuous_shift"] == {"age": 1.0}
     assert found["rule"]["must_match"] == [NASTY]
-    assert list(Policy.from_toml_text(text).limits) == ["min_coverage"]
+    assert list(Policy.from_toml_text(text).limits) == ["min_matched_share"]

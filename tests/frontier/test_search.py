@@ -55,7 +55,7 @@ def test_numbers_are_those_of_the_audit_of_the_held_out_rows(search: Search) -> 
         rule=planted.rule,
         n_resamples=0,
     )
-    parts = ["positive_gap_mean", "negative_gap_mean"]
+    parts = ["gap_mean[1]", "gap_mean[0]"]
     assert list(point.parts) == parts
     assert point.unfairness.value == pytest.approx(np.mean([again[name].value for name in parts]))
     assert point.utility.value == pytest.approx(again["average_precision"].value)

@@ -46,7 +46,7 @@ def test_squeezed_scores_are_called_so(search: Search, planted: PlantedDataset, 
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.GainUncertain")
 @pytest.mark.parametrize(
     "options",
-    [{"utility": "log_loss"}, {"unfairness": "rank_gap_mean"}, {"unfairness": "gap_over_spread"}],
+    [{"utility": "log_loss"}, {"unfairness": "rank_gap_mean"}],
     ids=str,
 )
 def test_who_follows_the_advice_is_not_warned(

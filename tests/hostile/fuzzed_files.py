@@ -212,10 +212,10 @@ def fuzz_sheets(folder: Path) -> Reader:
 
 POLICY: Final = """min_pairs = 30
 max_gap_mean = 0.1
-max_positive_flip_rate = 5e-2
+labels.1.max_flip_rate = 5e-2
 min_roc_auc = 0.7
 [transitions."sex: Male → Female"]
-min_signed_gap_mean = -0.05
+min_signed_gap = -0.05
 [columns.postcode]
 max_part_share = 0.2"""
 RULE: Final = """[rule]

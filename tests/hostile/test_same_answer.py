@@ -53,7 +53,7 @@ def roles_of(planted: PlantedDataset) -> Roles:
 def numbers(found: Audit) -> dict[str, Any]:
     """Return everything that does not depend on the order of the rows."""
     record = found.to_dict()
-    kept = ("measures", "by_label", "directions", "coverage", "groups", "pairs", "calibration", "distributions")
+    kept = ("measures", "directions", "coverage", "groups", "pairs", "calibration", "distributions")
     worst = [case["gap"] for case in record["worst_pairs"]]
     found_in_json: dict[str, Any] = json.loads(json.dumps({name: record[name] for name in kept} | {"worst": worst}))
     return found_in_json

@@ -57,11 +57,11 @@ def test_every_kind_of_model_has_all_numbers(tmp_path: Path, row: str) -> None:
     assert [name for name in MEASURES if not isinstance(numbers[name], float)] == []
     assert ("antidote_ratio" in numbers) == ("antidotes" in tomllib.loads(row))
     assert [*numbers["rules"]] == ["any", "none"]
-    for side in ("positive", "negative"):
+    for side, label in (("positive", 1), ("negative", 0)):
         box = numbers["rules"]["any"][side]
-        assert box["mean"] == pytest.approx(numbers[f"{side}_gap_mean"])
+        assert box["mean"] == pytest.approx(numbers[f"gap_mean[{label}]"])
         assert box["quantiles"] == sorted(box["quantiles"])
-        assert box["quantiles"][3] == pytest.approx(numbers[f"{side}_gap_q3"])
+        assert box["quantiles"][3] == pytest.approx(numbers[f"gap_q3[{label}]"])
 
 
 def test_the_same_cell_has_the_same_numbers_whoever_trained_the_generator(tmp_path: Path) -> None:

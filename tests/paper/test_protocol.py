@@ -68,7 +68,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def numbers(gap: float, ap: float, loss: float = 0.4) -> dict[str, Any]:
-    return {"positive_gap_mean": gap, "negative_gap_mean": gap, "average_precision": ap, "log_loss": loss}
+    return {"gap_mean[1]": gap, "gap_mean[0]": gap, "average_precision": ap, "log_loss": loss}
 
 
 def test_the_protocol_is_the_one_that_was_fixed_before_it_was_run() -> None:
@@ -169,7 +169,7 @@ def test_a_split_without_pairs_of_a_label_is_left_out_of_the_board(
     monkeypatch.setattr("paper._board.PRINTED", "LR")  # what our methods are held against, where there are goals
     protocol, cells = read_protocol(measured), Store(measured / "results").read()
     for cell in cells.values():
-        cell["numbers"] |= {"negative_gap_mean": None, "negative_rank_gap_mean": None}
+        cell["numbers"] |= {"gap_mean[0]": None, "rank_gap_mean[0]": None}
     text = describe_board(protocol, cells, {})
     assert re.search(r"^\| LR \| 2\.0 \| 0\.\d{3} \|$", text, re.MULTILINE)
 

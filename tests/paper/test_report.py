@@ -93,7 +93,7 @@ def test_a_failed_cell_is_shown_with_its_error() -> None:
 def test_a_worse_row_is_listed_with_what_is_worse() -> None:
     cells = dict(CELLS)
     for key in keys_of("law_school", "NN+Anti+Dis"):
-        numbers = cells[key]["numbers"] | {"roc_auc": 0.50, "negative_gap_mean": 0.90}
+        numbers = cells[key]["numbers"] | {"roc_auc": 0.50, "gap_mean[0]": 0.90}
         cells[key] = cells[key] | {"numbers": numbers}
     text = describe_results(EXPERIMENTS, cells)
     assert counts(text) == (BEFORE[0] - 1, BEFORE[1] - 1)
@@ -125,5 +125,5 @@ def test_a_digest_tells_other_numbers_from_the_same() -> None:
         return {picture.digest() for picture in find_pictures([named("random")], cells)}
 
     key = keys_of("random", "+300 % random")[1]
-    other = CELLS[key] | {"numbers": CELLS[key]["numbers"] | {"positive_gap_mean": 0.5}}
+    other = CELLS[key] | {"numbers": CELLS[key]["numbers"] | {"gap_mean[1]": 0.5}}
     assert digests(CELLS) == digests(dict(CELLS)) != digests(CELLS | {key: other})

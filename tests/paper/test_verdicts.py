@@ -9,7 +9,7 @@ from paper._published import Numbers
 from paper._verdicts import GAPS, RANK_GAPS, UTILITIES, departures, judge, shortfalls
 
 FOUR = (*UTILITIES, *GAPS)
-PUBLISHED = {"roc_auc": 88.0, "average_precision": 70.0, "positive_gap_mean": 20.0, "negative_gap_mean": 4.0}
+PUBLISHED = {"roc_auc": 88.0, "average_precision": 70.0, "gap_mean[1]": 20.0, "gap_mean[0]": 4.0}
 # two digits, as printed
 percents = st.integers(0, 10_000).map(lambda number: number / 100)
 rows = st.fixed_dictionaries(dict.fromkeys(FOUR, percents))
@@ -27,13 +27,13 @@ def changed(**by: float) -> dict[str, float | None]:
         ({"roc_auc": -1.01}, "worse: ROC -1.01"),
         ({"roc_auc": -1.004}, "worse: ROC -1.004"),  # more than one, and seen to be
         ({"average_precision": -2.5, "roc_auc": 5.0}, "worse: AP -2.50"),
-        ({"positive_gap_mean": 3.0}, "as published"),  # 15 % of 20
-        ({"positive_gap_mean": 3.01}, "worse: positive gap +3.01"),
-        ({"negative_gap_mean": 1.0}, "as published"),  # 15 % of 4 is less than a point
-        ({"negative_gap_mean": 1.01, "roc_auc": -1.5}, "worse: ROC -1.50, negative gap +1.01"),
-        ({"positive_gap_mean": -3.01}, "better"),
-        ({"positive_gap_mean": -3.0}, "as published"),
-        ({"positive_gap_mean": -9.0, "roc_auc": -0.01}, "as published"),  # a little was paid for it
+        ({"gap_mean[1]": 3.0}, "as published"),  # 15 % of 20
+        ({"gap_mean[1]": 3.01}, "worse: positive gap +3.01"),
+        ({"gap_mean[0]": 1.0}, "as published"),  # 15 % of 4 is less than a point
+        ({"gap_mean[0]": 1.01, "roc_auc": -1.5}, "worse: ROC -1.50, negative gap +1.01"),
+        ({"gap_mean[1]": -3.01}, "better"),
+        ({"gap_mean[1]": -3.0}, "as published"),
+        ({"gap_mean[1]": -9.0, "roc_auc": -0.01}, "as published"),  # a little was paid for it
         ({"average_precision": 1.01}, "better"),
     ],
 )
@@ -64,6 +64,6 @@ def test_a_number_that_was_not_measured_is_no_success(absent: float | None) -> N
 
 
 def test_shortfalls_say_what_and_by_how_much() -> None:
-    ours = changed(roc_auc=-0.5, positive_gap_mean=-9.0, negative_gap_mean=-2.0) | dict.fromkeys(RANK_GAPS, 6.0)
+    ours = changed(**{"roc_auc": -0.5, "gap_mean[1]": -9.0, "gap_mean[0]": -2.0}) | dict.fromkeys(RANK_GAPS, 6.0)
     found = shortfalls(ours, PUBLISHED, dict.fromkeys(RANK_GAPS, 10.0))
     assert found == {"ROC": 0.5, "positive gap": 1.0, "positive rank gap": 1.0, "negative rank gap": 1.0}

@@ -76,7 +76,7 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda r: [r.pop(name) for name in list(r) if name != "format"],
         "the record lacks likewise, made_at, data",
     ),
-    "another format": (lambda r: r.update(format="other"), "its format is 'other', not 'likewise audit 1'"),
+    "another format": (lambda r: r.update(format="other"), "its format is 'other', not 'likewise audit 2'"),
     "text for a number": (lambda r: r["measures"]["gap_mean"].update(value="0.1"), "measures.gap_mean.value is '0.1'"),
     "true for a number": (lambda r: r["measures"]["gap_mean"].update(low=True), "measures.gap_mean.low is True"),
     "a name of two lines": (lambda r: r["versions"].update({"a\nb": 3}), r"versions.'a\nb' is 3; expected text"),

@@ -19,8 +19,8 @@ def record() -> dict[str, Any]:
 @pytest.fixture
 def judged(record: dict[str, Any]) -> dict[str, Any]:
     """The record with a verdict in which each outcome occurs once."""
-    policy = Policy(max_positive_gap_mean=0.2, min_roc_auc=0.7, max_flip_rate=0.3)
+    policy = Policy(min_roc_auc=0.7, max_flip_rate=0.3, labels={"yes": {"max_gap_mean": 0.2}})
     found = {name: Measure(**one) for name, one in record["measures"].items() if not name.endswith("_over_spread")}
     verdict = judge(found, policy)
-    assert [check.outcome for check in verdict.checks] == ["fail", "pass", "inconclusive"]
+    assert [check.outcome for check in verdict.checks] == ["pass", "inconclusive", "fail"]
     return record | {"policy": policy.to_dict(), "verdict": verdict.to_dict()}

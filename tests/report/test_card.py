@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from markdown_it import MarkdownIt
+from tests.records import put_labels
 
 from likewise.report import to_card, to_model_card
 
@@ -33,7 +34,8 @@ class Tags(HTMLParser):
 
 
 def make_hostile(record: dict[str, Any]) -> dict[str, Any]:
-    record["by_label"][1]["label"] = record["positive"] = HOSTILE
+    put_labels(record, ["no", HOSTILE])
+    record["positive"] = HOSTILE
     record["distributions"]["slices"][2]["label"] = HOSTILE
     record["directions"][0] |= {"origin": [HOSTILE], "target": [HOSTILE]}
     record["roles"]["sensitive"] = [HOSTILE]

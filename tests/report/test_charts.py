@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.records import measures_of
 from tests.sizes import sized
 
 from likewise.auditing import Change, Comparison, Measure
@@ -87,14 +88,14 @@ def test_there_is_one_chart_a_slice_and_its_bars_are_shares_of_the_counts(record
 def test_the_marks_are_the_measures_of_the_slice(record: dict[str, Any]) -> None:
     for chart, measures in zip(
         gap_charts(AuditRecord.of(record)),
-        (record["measures"], *(one["measures"] for one in record["by_label"])),
+        (measures_of(record, label) for label in (None, "no", "yes")),
         strict=True,
     ):
-        named = {"Mean": "gap_mean", "Q3": "gap_q3", "Baseline": "within_gap_mean"}
+        named = {"Mean": "gap_mean", "Q3": "gap_q3", "Baseline": "same_group_gap_mean"}
         assert [mark.name for mark in chart.markers] == [*named]
         for mark, name in zip(chart.markers, named.values(), strict=True):
             assert (mark.value, mark.low, mark.high) == tuple(measures[name][end] for end in ("value", "low", "high"))
-        assert f"Excess by person: {100 * measures['excess_gap_mean']['value']:.2f} pp" in chart.description
+        assert f"Excess by person: {100 * measures['excess']['value']:.2f} pp" in chart.description
 
 
 def test_a_slice_without_pairs_has_no_chart_and_one_without_a_baseline_one_series(record: dict[str, Any]) -> None:
@@ -149,7 +150,7 @@ def test_long_names_and_those_read_from_right_to_left_have_a_line_each(record: d
 def test_changes_show_what_is_known_before_and_after() -> None:
     chart = change_chart(Comparison(make_changes(), ()), points=True)
     assert chart is not None
-    assert [(dot.lines, dot.start, dot.value) for dot in chart.dots] == [(("Mean gap, all pairs",), 0.3, 0.2)]
+    assert [(dot.lines, dot.start, dot.value) for dot in chart.dots] == [(("Mean gap",), 0.3, 0.2)]
     assert chart.dots[0].text == "30.0 pp → 20.0 pp"
     assert "difference -10.00 pp" in chart.dots[0].tip
 
@@ -157,9 +158,9 @@ def test_changes_show_what_is_known_before_and_after() -> None:
 def test_an_excess_below_nothing_is_on_the_axis() -> None:
     changes = make_changes()
     excess = Change(Measure(0.3), Measure(-0.05, -0.08, -0.02), Measure(-0.1))
-    chart = change_chart(Comparison(changes | {"excess_gap_mean": excess}, ()), points=True)
+    chart = change_chart(Comparison(changes | {"excess": excess}, ()), points=True)
     assert chart is not None
-    assert [dot.text for dot in chart.dots] == ["30.0 pp → 20.0 pp", "30.0 pp → -5.0 pp"]
+    assert [dot.text for dot in chart.dots] == ["30.0 pp → -5.0 pp", "30.0 pp → 20.0 pp"]
     assert chart.x.low <= -0.08
 
 

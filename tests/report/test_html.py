@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.records import compare_plain, to_html_of_both
+from tests.records import compare_plain, measures_of, put_labels, to_html_of_both
 from tests.report.pages import Page
 
 from likewise.auditing import Comparison
@@ -79,7 +79,7 @@ def test_without_a_policy_it_says_what_was_found(record: dict[str, Any]) -> None
     told = page.text_of("verdict")
     assert "Mean gap, label yes: 31.60 pp (28.44 to 34.76); same-group pairs (baseline): 31.60 pp" in told
     assert "No policy was given, so there is no verdict." in told
-    measures = {name: one for name, one in record["measures"].items() if "excess_" not in name}
+    measures = {name: one for name, one in record["measures"].items() if "excess" not in name}
     lead = Page(to_html(record | {"measures": measures})).find("p", class_="sentence")[0].text
     means = "by 31.60 pp where the label is yes and by 21.00 pp where the label is no"
     assert lead == f"On average, scores of comparable people differ {means}."
@@ -88,11 +88,12 @@ def test_without_a_policy_it_says_what_was_found(record: dict[str, Any]) -> None
 def test_every_headline_number_of_the_record_is_on_the_page(record: dict[str, Any]) -> None:
     page = Page(to_html(record))
     gaps, quality, verdict = page.text_of("gaps"), page.text_of("performance"), page.text_of("verdict")
-    for entry in record["by_label"]:
+    for measures in (measures_of(record, label) for label in record["labels"]):
         for name in ("gap_mean", "gap_q3", "gap_median", "gap_q95", "gap_max", "flip_rate", "rank_gap_mean"):
-            assert found_in(entry["measures"], name) in gaps
-            assert found_in(entry["measures"], f"within_{name}") in gaps
-        assert found_in(entry["measures"], "excess_gap_mean") in page.text_of("baseline")
+            assert found_in(measures, name) in gaps
+        for name in ("gap_mean", "rank_gap_mean", "flip_rate"):
+            assert found_in(measures, f"same_group_{name}") in gaps
+        assert found_in(measures, "excess") in page.text_of("baseline")
     for name in ("roc_auc", "brier", "score_spread"):
         assert found_in(record["measures"], name) in quality
     for known in ("31.60 pp", "28.44 to 34.76", "21.00 pp", "0.840", "19.30%", "233"):
@@ -206,8 +207,8 @@ def test_collapsed_scores_are_warned_of_twice(record: dict[str, Any]) -> None:
 
 def test_before_and_after_shows_the_difference(record: dict[str, Any]) -> None:
     before = copy.deepcopy(record)
-    for measures in (before["measures"], *(one["measures"] for one in before["by_label"])):
-        measures["gap_mean"] = measures["gap_mean"] | {"value": 0.5}
+    for name in ("gap_mean", "gap_mean[no]", "gap_mean[yes]"):
+        before["measures"][name] = before["measures"][name] | {"value": 0.5}
     comparison = compare_plain(before, record, "Squeezed <b>together</b>.")
     changes = dict(comparison.changes)
     difference = replace(changes["gap_mean"].difference, low=-0.25, high=-0.15)
@@ -234,10 +235,9 @@ def test_a_number_predicted_has_no_labels(record: dict[str, Any]) -> None:
 
 
 def test_many_labels_are_bounded_and_have_no_direction(record: dict[str, Any]) -> None:
-    measures, found = record["by_label"][0]["measures"], record["distributions"]["slices"][1]
-    names = [str(i) for i in range(14)]
-    record |= {"task": "multiclass", "positive": None, "threshold": None, "labels": names, "directions": []}
-    record["by_label"] = [{"label": name, "measures": measures} for name in names]
+    found, names = record["distributions"]["slices"][1], [str(i) for i in range(14)]
+    put_labels(record, names)
+    record |= {"task": "multiclass", "positive": None, "threshold": None, "directions": []}
     slices = [found | {"label": name, "is_positive": None} for name in names]
     record["distributions"]["slices"] = [record["distributions"]["slices"][0], *slices]
     record["worst_pairs"][0]["left_score"] = [0.25, 0.75]
@@ -250,9 +250,7 @@ def test_many_labels_are_bounded_and_have_no_direction(record: dict[str, Any]) -
 
 def test_nothing_found_is_said_in_words(record: dict[str, Any]) -> None:
     nothing = {"value": None, "low": None, "high": None, "n": 0}
-    for entry in record["by_label"]:
-        entry["measures"] = dict.fromkeys(entry["measures"], nothing)
-    record["measures"] = {"gap_mean": nothing, "roc_auc": nothing}
+    record["measures"] = dict.fromkeys(("gap_mean", "gap_mean[no]", "gap_mean[yes]", "roc_auc"), nothing)
     record |= {"directions": [], "worst_pairs": [], "coverage": [], "groups": [], "fairlearn": {}}
     record |= {"notes": [], "note_kinds": []}
     record |= {"calibration": [], "score_distribution": None}
@@ -295,7 +293,7 @@ def test_tables_have_captions_and_heads(judged: dict[str, Any]) -> None:
     assert {one.attributes.get("role") for one in page.find("svg", class_="lw-chart")} == {"img"}
 
 
-@pytest.mark.parametrize("given_record", [{}, {"format": "likewise audit 1"}, {"format": 3}, [], None])
+@pytest.mark.parametrize("given_record", [{}, {"format": "likewise audit 2"}, {"format": 3}, [], None])
 def test_what_is_no_record_is_refused(given_record: Any, record: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"Give what Audit\.to_dict\(\) returns"):
         to_html(given_record)
@@ -310,10 +308,9 @@ def test_an_audit_before_and_what_changed_go_together(record: dict[str, Any]) ->
 
 
 def test_a_baseline_without_pairs_is_none(record: dict[str, Any]) -> None:
-    for measures in (record["measures"], *(one["measures"] for one in record["by_label"])):
-        for name in measures:
-            if "within_" in name or "excess_" in name:
-                measures[name] = {"value": None, "low": None, "high": None, "n": 0}
+    for name in record["measures"]:
+        if name.startswith(("same_group", "excess")):
+            record["measures"][name] = {"value": None, "low": None, "high": None, "n": 0}
     for one in record["distributions"]["slices"]:
         one |= {"n_within": 0, "within_counts": [0] * 5}
     page = Page(to_html(record))

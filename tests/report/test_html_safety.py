@@ -28,7 +28,11 @@ UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202
 def change_everywhere(value: Any, text: str) -> Any:
     """Put foreign text wherever the data's own words stand."""
     if isinstance(value, dict):
-        return {key: change_everywhere(one, text) for key, one in value.items()}
+        ends = {f"[{word}]": f"[{word}{text}]" for word in OWN}  # of measures, by label
+        named = {key: next((end for end in ends if key.endswith(end)), "") for key in value}
+        return {
+            key.removesuffix(end) + ends.get(end, ""): change_everywhere(value[key], text) for key, end in named.items()
+        }
     if isinstance(value, list):
         return [change_everywhere(one, text) for one in value]
     return value + text if isinstance(value, str) and value in OWN else value

@@ -28,10 +28,10 @@ def test_each_check_is_a_test_case(judged: dict[str, Any]) -> None:
     assert counts == {"tests": "3", "failures": "1", "errors": "0", "skipped": "1", "time": "0"}
     assert suite.attrib["timestamp"] == "2026-03-01T12:00:00"
     cases = suite.findall("testcase")
-    assert [case.attrib["name"] for case in cases] == ["max_positive_gap_mean", "min_roc_auc", "max_flip_rate"]
+    assert [case.attrib["name"] for case in cases] == ["min_roc_auc", "max_flip_rate", "max_gap_mean[yes]"]
     assert {case.attrib["classname"] for case in cases} == {"likewise.policy"}
-    assert [[child.tag for child in case] for case in cases] == [["failure"], ["system-out"], ["skipped"]]
-    failure, skipped = cases[0].find("failure"), cases[2].find("skipped")
+    assert [[child.tag for child in case] for case in cases] == [["system-out"], ["skipped"], ["failure"]]
+    failure, skipped = cases[2].find("failure"), cases[1].find("skipped")
     assert failure is not None
     assert failure.attrib["message"] == "31.60% (28.44% to 34.76%) is above the highest allowed, 20%."
     assert skipped is not None
@@ -64,7 +64,7 @@ def test_a_policy_without_limits_is_skipped(record: dict[str, Any]) -> None:
 def test_any_text_gives_xml_that_can_be_read(judged: dict[str, Any], text: str) -> None:
     record = copy.deepcopy(judged)
     record["data"]["file"] = f"{text}\x00\x1b\ud800\ufffe]]>"
-    record["verdict"]["checks"][0] |= {"name": f"max_{text}", "reason": f'{text}<"&\x0b'}
+    record["verdict"]["checks"][0] |= {"part": text, "reason": f'{text}<"&\x0b'}
     written = to_junit(record)
     assert len(read_suite(written).findall("testcase")) == 3
     assert written == to_junit(copy.deepcopy(record))

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from tests.records import put_labels
 
 from likewise.record import AuditRecord
 from likewise.report._charts import (
@@ -34,7 +35,8 @@ def all_charts(plain: dict[str, Any]) -> list[Chart]:
 
 def make_hostile(record: dict[str, Any]) -> dict[str, Any]:
     """Put text that means harm wherever the data gives text to a chart."""
-    record["by_label"][1]["label"] = record["positive"] = HOSTILE
+    put_labels(record, ["no", HOSTILE])
+    record["positive"] = HOSTILE
     record["distributions"]["slices"][2]["label"] = HOSTILE
     record["score_distribution"]["slices"][1]["label"] = HOSTILE
     record["directions"][0] |= {"origin": [HOSTILE, HOSTILE], "target": [HOSTILE]}

@@ -16,7 +16,7 @@ ADJUSTED = (
     "p_value",
     "p_adjusted",
     "balance",
-    "excess_equal_gap_mean",
+    "excess_equal",
 )
 
 

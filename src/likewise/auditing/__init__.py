@@ -16,6 +16,7 @@ from likewise.auditing.result._audit import Audit
 from likewise.auditing.result._comparison import compare_audits
 from likewise.auditing.result._series import compare_series
 from likewise.record._internal import (
+    MEASURES,
     AuditSeries,
     Change,
     Check,
@@ -28,13 +29,13 @@ from likewise.record._internal import (
     Factor,
     GroupRate,
     Measure,
+    MeasureKind,
     PairCase,
     Review,
-    describe_measure,
-    known_measures,
 )
 
 __all__ = [
+    "MEASURES",
     "Audit",
     "AuditSeries",
     "Change",
@@ -48,6 +49,7 @@ __all__ = [
     "Factor",
     "GroupRate",
     "Measure",
+    "MeasureKind",
     "PairCase",
     "Policy",
     "Review",
@@ -60,12 +62,10 @@ __all__ = [
     "compare_audits",
     "compare_series",
     "describe_gaps",
-    "describe_measure",
     "fairlearn_measures",
     "find_flips",
     "find_partnered",
     "impact_ratio",
-    "known_measures",
     "measure_coverage",
     "measure_directions",
     "merge_reviews",

@@ -111,7 +111,7 @@ def audit(
     reference : optional
         The control value of a sensitive column, or several: ``"white"``, or ``{"race": "white", "sex": ["m"]}``. Of two
         people, the one with fewer of these values is the target: directions are then stated from the target's side,
-        the adverse impact ratio is that of the target's rate to the control's, and ``target_gap_mean``,
+        the adverse impact ratio is that of the target's rate to the control's, and ``signed_gap``,
         ``control_only_rate`` and ``target_only_rate`` are measured; a rule with ``no_better`` needs it. By default
         directions are stated from the side that is worse off, and rates are compared with the highest.
     sample_weight : array or str, optional
@@ -173,7 +173,7 @@ def audit(
     >>> from likewise import audit, load_dataset
     >>> data = load_dataset("planted")  # its lender scores the group "green" lower by 0.1
     >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles.learn(data.train.X), rule=data.rule)
-    >>> round(found["gap_max"].value, 3), found["within_gap_max"].value
+    >>> round(found["gap_max"].value, 3), found["same_group_gap_mean"].value
     (0.1, 0.0)
     """
     seen, beside = X, None if sensitive_features is None else named_beside(sensitive_features)

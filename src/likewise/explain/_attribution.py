@@ -25,7 +25,6 @@ from likewise.explain._splitting import (
     sum_parts,
 )
 from likewise.record._internal import (
-    SENSITIVE_MEASURES,
     Attribution,
     Measure,
     Part,
@@ -197,7 +196,10 @@ def attribute_gaps(
         seen=made.names,
     )
     of_sensitive = bounded([name for name, role in roles_of(audit.question).items() if role == "sensitive"])
-    measures = {**audit.record.measures, **dict(zip(SENSITIVE_MEASURES, of_sensitive, strict=True))}
+    measures = {
+        **audit.record.measures,
+        **dict(zip(("sensitive_part", "sensitive_part_share"), of_sensitive, strict=True)),
+    }
     return replace(made, audit=replace(audit, record=replace(audit.record, measures=measures, attribution=summary)))
 
 

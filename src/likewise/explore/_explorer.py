@@ -314,7 +314,7 @@ class Explorer:
         selection = Selection.of(selection)
         numbers, rule = self._answer(selection).numbers, self.rule(selection.changes, selection.shift)
         words = describe_rule(rule, self._question.schema, self._question.scores)
-        return write_toml(rule, numbers["slices"], numbers["coverage"], words)
+        return write_toml(rule, numbers["slices"], numbers["matched_share"], words)
 
     def _point(self, changes: int, shift: float) -> Thresholds:
         check_count("changes", changes, or_none=False)
@@ -350,7 +350,7 @@ class Explorer:
             "limit": limit,
             "rule": describe_rule(rule_at(question.rule, point), question.schema, question.scores),
             "n_pairs": chosen.whole.n,
-            "coverage": share_of(partners[0]),
+            "matched_share": share_of(partners[0]),
             "partners": partners[:MAX_TRANSITIONS],
             "slices": measure_slices(held, chosen, limit, baseline),
             "counts": chosen.bins.tolist(),
@@ -363,7 +363,7 @@ class Explorer:
         if selection.label is None or selection.transition is not None or selection.least_gap > 0:
             return {}
         measured = answer.numbers["slices"][1 + selection.label : 2 + selection.label]
-        return {name: one[name] for one in measured for name in ("excess_gap_mean",) if name in one}
+        return {name: one[name] for one in measured for name in ("excess",) if name in one}
 
     def _describe_baseline(self) -> str | None:
         """Return what the baseline is, or why there is none; None where the rule itself asks for same-group pairs."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from likewise.auditing._internal import defuse_formulas
 from likewise.comparable import Comparability
 from likewise.explore._pairs import HeldPairs
+from likewise.record._internal import name_part
 from likewise.schema._internal import KINDS, Frame
 
 MAX_EXPORTED: Final = 100_000  # pairs
@@ -54,22 +55,21 @@ def write_csv(held: HeldPairs, frame: Frame, row_id: str | None, places: NDArray
     return out.getvalue()
 
 
-def write_toml(rule: Comparability, slices: Sequence[Mapping[str, Any]], coverage: float, words: str) -> str:
+def write_toml(rule: Comparability, slices: Sequence[Mapping[str, Any]], matched: float, words: str) -> str:
     """Return a rule, and a policy to begin with, for ``likewise audit --rule FILE --policy FILE``."""
     lines = ["# A rule and a policy, written by the explorer: likewise audit ... --rule FILE --policy FILE", "#"]
     lines += [f"# {_one_line(words)}", "", "[rule]"]
     lines += [f"{name} = {_as_toml(value)}" for name, value in rule.to_dict().items() if value is not None]
     lines += ["", "[policy]", "min_pairs = 30"]
-    lines += [f"min_coverage = {math.floor(coverage * 1000) / 1000:g}  # measured: {coverage:.4f}", ""]
+    lines += [f"min_matched_share = {math.floor(matched * 1000) / 1000:g}  # measured: {matched:.4f}", ""]
     lines += ["# Measured values, to set limits by. A limit is met only if the whole confidence interval meets it:"]
     lines += ["# leave some room, and remove the #."]
     for one in slices:
-        prefix = {None: "", True: "positive_", False: "negative_"}[one["is_positive"]]
-        if not one["n"] or (one["label"] is not None and one["is_positive"] is None):
-            continue
-        for name in ("gap_mean", "excess_gap_mean", "gap_q3", "flip_rate"):
-            if one.get(name) is not None:
-                lines.append(f"# max_{prefix}{name} = {math.ceil(one[name] * 1e4) / 1e4:.4f}")
+        known = [
+            name for name in ("gap_mean", "excess", "gap_q3", "flip_rate") if one["n"] and one.get(name) is not None
+        ]
+        place = "" if one["label"] is None else f"labels.{_as_toml(name_part(one['label']))}."
+        lines += [f"# {place}max_{name} = {math.ceil(one[name] * 1e4) / 1e4:.4f}" for name in known]
     return "\n".join(lines) + "\n"
 
 

@@ -297,7 +297,7 @@ def measure_slices(
         slices.append({"label": plain(label), "is_positive": is_positive, **measured})
     for one, (n, mean, excess) in zip(slices, baseline or (), strict=False):
         if one["n"] and mean is not None:
-            one |= {"n_within": n, "within_gap_mean": mean} | ({} if excess is None else {"excess_gap_mean": excess})
+            one |= {"n_within": n, "same_group_gap_mean": mean} | ({} if excess is None else {"excess": excess})
     return slices
 
 

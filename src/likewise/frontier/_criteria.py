@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from likewise._checks import check_number, suggest
 from likewise._random import stream
 from likewise.auditing import Audit, Measure
-from likewise.auditing._internal import AuditSettings, gap_measures, measure_utility
+from likewise.auditing._internal import AuditSettings, is_reducible, measure_utility, reducible_measures
 from likewise.exceptions import ParameterError, ScoreError
+from likewise.record._internal import key_of, kind_of
 
 # 1 where higher is better, -1 where lower is
 DIRECTIONS: Final[Mapping[str, int]] = {
@@ -26,19 +27,8 @@ DIRECTIONS: Final[Mapping[str, int]] = {
     "brier": -1,
     "calibration_error": -1,
 }
-BOTH_LABELS: Final = ("positive_gap_mean", "negative_gap_mean")
 PAYS_FOR_SQUEEZING: Final = ("log_loss", "brier")  # measures of probabilities, not only of their order
 BUDGET_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a loss at the limit is allowed
-
-
-WORDS: Final[Mapping[str, str]] = {
-    "roc_auc": "ROC AUC",
-    "f1": "F1",
-    "brier": "Brier score",
-    "gap_mean": "mean gap",
-    "rank_gap_mean": "mean rank gap",
-    "gap_over_spread": "mean gap over the standard deviation of scores",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +58,8 @@ class Criteria:
     @property
     def rewards_squeezing(self) -> bool:
         """Whether compressed scores look fairer at no loss: gaps shrink, the order stays."""
-        names = BOTH_LABELS if self.unfairness is None else self.unfairness
-        is_about_scores = any("gap" in name and "rank" not in name and "over_spread" not in name for name in names)
+        names = ("gap_mean",) if self.unfairness is None else self.unfairness
+        is_about_scores = any(kind_of(name).unit == "gap" for name in names)
         return is_about_scores and self.utility not in PAYS_FOR_SQUEEZING
 
     def loss_of(self, base: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -89,20 +79,8 @@ class Criteria:
         """Return the measures whose mean is the unfairness; by label, those with pairs."""
         if self.unfairness is not None:
             return {name: _known(name, _look_up(name, audit)) for name in self.unfairness}
-        if audit.question.scores.task == "binary":
-            found = {name: audit[name] for name in BOTH_LABELS}
-        else:
-            found = {f"gap_mean of {label!r}": measures["gap_mean"] for label, measures in audit.by_label.items()}
+        found = {key_of("gap_mean", label): audit["gap_mean", label] for label in audit.record.labels}
         return {name: measure for name, measure in found.items() if measure.value is not None}
-
-
-def in_words(measure: str) -> str:
-    """Return the words for a measure: "ROC AUC", "mean gap (positive label)"."""
-    for label in ("positive", "negative"):
-        if measure.startswith(f"{label}_"):
-            return f"{in_words(measure.removeprefix(f'{label}_'))} ({label} label)"
-    name, of, which = measure.partition(" of ")
-    return WORDS.get(name, name.replace("_", " ")) + of + which
 
 
 def average(measures: Sequence[Measure]) -> Measure:
@@ -121,12 +99,11 @@ def _check_names(unfairness: Any) -> tuple[str, ...] | None:
     if unfairness is None:
         return None
     names = tuple(unfairness) if isinstance(unfairness, list | tuple | set | frozenset) else (unfairness,)
-    known = gap_measures()
     for name in names:
-        if name not in known:
+        if not is_reducible(name):
             raise ParameterError(
-                f"names {name!r}, which is not a measure of pairs.{suggest(str(name), known)} Choose names "
-                "such as 'gap_mean', 'positive_gap_q95' or 'flip_rate'; likewise.auditing.known_measures() lists all.",
+                f"names {name!r}, which is not a measure of pairs.{suggest(str(name), reducible_measures())} Choose "
+                "names such as 'gap_mean', 'gap_q95[1]' or 'flip_rate'; likewise.auditing.MEASURES has all.",
                 "unfairness",
             )
     if not names:
@@ -138,8 +115,11 @@ def _check_names(unfairness: Any) -> tuple[str, ...] | None:
 
 def _look_up(name: str, audit: Audit) -> Measure:
     if name not in audit.measures:
-        reason = "has measures by label only for two labels" if "tive_" in name else "does not have it"
-        raise ScoreError(f"unfairness names {name!r}, but this audit {reason}. Choose another, such as 'gap_mean'.")
+        has_labels = f" The labels are {', '.join(map(repr, audit.record.labels))}." if audit.record.labels else ""
+        raise ScoreError(
+            f"unfairness names {name!r}, but this audit does not have it.{has_labels} Choose another, such as "
+            "'gap_mean'."
+        )
     return audit[name]
 
 

@@ -13,6 +13,7 @@ from likewise._json import plain
 from likewise._random import stream
 from likewise.auditing import Audit, Measure
 from likewise.auditing._internal import PairGraph, Weights
+from likewise.record._internal import name_part, split_key
 
 UNKNOWN: Final = Measure(None)
 FEW_PAIRS: Final = "few pairs"
@@ -159,7 +160,7 @@ def _unfairness(point: FrontierPoint) -> float:
 
 def measure_of(point: FrontierPoint) -> str:
     """Return a measure that the unfairness averages, for the format of its numbers."""
-    return next(iter(point.parts), "gap_mean").partition(" ")[0]
+    return next(iter(point.parts), "gap_mean")
 
 
 def count_pairs(point: FrontierPoint) -> int:
@@ -277,18 +278,12 @@ def _contributions(point: FrontierPoint) -> Floats | None:
 
 
 def _part(audit: Audit, name: str) -> Floats | None:
-    scored, label = audit.scored, None
-    name, _, of = name.partition(" of ")
-    if of:
-        label = [repr(one) for one in np.asarray(audit.question.table.classes).tolist()].index(of)
-    elif name.startswith(("positive_", "negative_")):
-        positive = int(audit.question.scores.positive or 0)
-        side, _, name = name.partition("_")
-        label = positive if side == "positive" else 1 - positive
+    scored, (name, label) = audit.scored, split_key(name)
     values = {"gap_mean": scored.gaps, "rank_gap_mean": scored.rank_gaps, "flip_rate": scored.flips}.get(name)
     if values is None or audit.summary is not None:
         return None
-    chosen = slice(None) if label is None else np.flatnonzero(scored.labels == label)
+    codes = [name_part(one) for one in audit.question.table.classes.tolist()]
+    chosen = slice(None) if label is None else np.flatnonzero(scored.labels == codes.index(label))
     rows = scored.pairs.left[chosen], scored.pairs.right[chosen]
     graph = PairGraph.of(*rows, scored.scores.units, Weights.of(None, len(rows[0])))
     return graph.influence(values[chosen].astype(np.float64)).by_unit

@@ -87,9 +87,9 @@ class FrontierSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         The performance measure: "average_precision", "roc_auc", "accuracy", "balanced_accuracy", "f1"; or, lower is
         better, "log_loss", "brier", "calibration_error".
     unfairness : str or tuple of str, optional
-        The measure to reduce: a measure of pairs (see :func:`likewise.auditing.known_measures`), or the mean of
-        several. By default the mean gap averaged over the labels that have pairs, so that no label is traded for
-        another.
+        The measure to reduce: a measure of pairs or their excess (``likewise.auditing.MEASURES``), also by label,
+        ``gap_mean[1]``, or the mean of several. By default the mean gap averaged over the labels that have pairs, so
+        that no label is traded for another.
     max_loss : float
         The budget, in units of the utility: 0.005 is half a percentage point.
     cautious : bool

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from likewise._extras import require
-from likewise._format import count_of, show_found, show_limit, show_value
+from likewise._format import count_of
 from likewise._warnings import warn
 from likewise.auditing import Measure
 from likewise.exceptions import GainUncertain, NothingWithinBudget, ScoresSqueezed
-from likewise.frontier._criteria import Criteria, in_words
+from likewise.frontier._criteria import Criteria
 from likewise.frontier._points import FEW_PAIRS, FrontierPoint, SelectionIntervals, count_pairs, measure_of
-from likewise.record._internal import slice_of
+from likewise.record._internal import EXCESS_OF, in_words, show_limit, show_value, split_key, title_of, with_part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def write_summary(
     points: Sequence[FrontierPoint], best: FrontierPoint, utility: str, selection: SelectionIntervals
 ) -> str:
     """Return a Markdown table with a row per point; below it, the sample sizes and notes on the chosen one."""
-    head = ["", "model", in_words(utility), "loss", "unfairness", "excess", "gain", ""]
+    head = ["", "model", title_of(utility), "loss", "unfairness", "excess", "gain", ""]
     rows = [head, *(_row(point, point is best, utility) for point in points)]
     if not any(row[EXCESS] for row in rows[1:]):
         rows = [row[:EXCESS] + row[EXCESS + 1 :] for row in rows]
@@ -51,10 +51,10 @@ def _row(point: FrontierPoint, is_best: bool, utility: str) -> list[str]:
         mark,
         _safe(point.name),
         show_value(utility, point.utility.value),
-        "" if point.is_base else show_found(utility, loss.value, loss.low, loss.high, 3),
+        "" if point.is_base else loss.show(utility, 3),
         show_value(measure, point.unfairness.value, points=has_points(point)),
         _show_excess(point, measure),
-        "" if point.is_base else show_found(measure, gain.value, gain.low, gain.high, points=has_points(point)),
+        "" if point.is_base else gain.show(measure, points=has_points(point)),
         ", ".join(say_state(point)),
     ]
 
@@ -74,7 +74,7 @@ def _show_excess(point: FrontierPoint, measure: str) -> str:
     """Return the unfairness in excess of same-group pairs, where the audit measured all parts of it."""
     if point.audit is None:
         return ""
-    names = [f"{slice_of(name)}excess_{name.removeprefix(slice_of(name))}" for name in point.parts]
+    names = [with_part(name, EXCESS_OF[split_key(name)[0]]) for name in point.parts if split_key(name)[0] in EXCESS_OF]
     found = [point.audit.measures[name].value for name in names if name in point.audit.measures]
     known = [value for value in found if value is not None]
     is_whole = bool(known) and len(known) == len(point.parts)
@@ -104,8 +104,8 @@ def show_selection(best: FrontierPoint, utility: str, selection: SelectionInterv
     if best.is_base or (gain.low is None and loss.low is None):
         return
     shown = [
-        f"gain {show_found(measure_of(best), gain.value, gain.low, gain.high, points=has_points(best))}",
-        f"loss {show_found(utility, loss.value, loss.low, loss.high, 3)}",
+        f"gain {gain.show(measure_of(best), points=has_points(best))}",
+        f"loss {loss.show(utility, 3)}",
     ]
     n = count_of(selection.n_candidates, "candidate")
     yield f"Intervals that allow for the choice among {n}: {', '.join(shown)}."
@@ -120,7 +120,7 @@ def _show_price(points: Sequence[FrontierPoint], best: FrontierPoint, utility: s
         return
     yield (
         f"Log loss rises from {show_value('log_loss', old, 3)} to {show_value('log_loss', new, 3)}: the budget is on "
-        f"{in_words(utility)} alone, and among models within it the least unfair is chosen, whatever its probabilities "
+        f"{title_of(utility)} alone, and among models within it the least unfair is chosen, whatever its probabilities "
         'cost. Where they matter, search with utility="log_loss".'
     )
 
@@ -148,8 +148,8 @@ def plot_points(
         ax.annotate(point.name, (x, y), BESIDE, textcoords="offset points", parse_math=False)
     ax.axvline(max_loss, color="black", linestyle="--", linewidth=1)
     ax.annotate("budget", (max_loss, 0), (-4, 4), textcoords="offset points", ha="right")
-    parts = " and ".join(dict.fromkeys(in_words(name.partition(" ")[0]) for name in best.parts))
-    ax.set(ylim=(0, None), xlabel=f"Loss of {in_words(utility)}", ylabel=parts)
+    parts = " and ".join(dict.fromkeys(title_of(split_key(name)[0]) for name in best.parts))
+    ax.set(ylim=(0, None), xlabel=f"Loss of {title_of(utility)}", ylabel=parts)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -198,7 +198,7 @@ def warn_of_choice(
 
 
 def _why_uncertain(best: FrontierPoint, gain: Measure) -> str:
-    found = show_found(measure_of(best), gain.value, gain.low, gain.high, points=has_points(best))
+    found = gain.show(measure_of(best), points=has_points(best))
     return (
         f"{best.name} is less unfair than the base by {found}, on {count_of(count_pairs(best), 'pair')}: the gain may "
         "be due to chance. Use more rows or a larger validation_fraction; base_estimator_ may be just as fair."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from typing import Any, Final
 from likewise._extras import require
 from likewise.auditing import Audit, Policy, Verdict, audit
 from likewise.exceptions import ParameterError
+from likewise.record._internal import split_key
 
 __all__ = ["AuditEvaluator", "log_audit"]
 
 PREFIX: Final = "likewise"  # of metrics and tags, and the folder of the artifacts
 MOST_IN_A_BATCH: Final = 1000  # metrics that MLflow takes at a time
 LONGEST_TAG: Final = 5000  # letters
+UNUSABLE: Final = re.compile(r"[^\w./ -]")  # in the name of a metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,8 @@ def log_audit(
     Returns
     -------
     dict of str to float
-        The metrics, such as ``likewise/gap_mean``; ends of an interval are ``likewise/gap_mean_low`` and ``_high``.
+        The metrics, such as ``likewise/gap_mean``, and ``likewise/gap_mean/1`` of the label 1; ends of an interval are
+        ``likewise/gap_mean_low`` and ``_high``.
 
     Examples
     --------
@@ -95,7 +99,9 @@ def _log(mlflow: Any, found: Audit, verdict: Verdict | None, run_id: str, name: 
 def _name_metrics(found: Audit, name: str) -> dict[str, float]:
     """Return every number that was measured, with the ends of its interval."""
     named: dict[str, float | None] = {f"{name}/pairs": float(found.record.pairs.n)}
-    for measure, one in found.measures.items():
+    for key, one in found.measures.items():
+        measure, part = split_key(key)
+        measure += "" if part is None else f"/{UNUSABLE.sub('_', part)}"
         named |= {f"{name}/{measure}{end}": value for end, value in zip(("", "_low", "_high"), _ends(one), strict=True)}
     return {key: float(value) for key, value in named.items() if value is not None}
 

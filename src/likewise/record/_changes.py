@@ -2,20 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
-from likewise._format import PLAIN, count_of, line_up, list_lines, show_found
+from likewise._format import POINTS, count_of, line_up, list_lines, show_points
 from likewise._json import plain
-from likewise.record._measures import CONCLUDED, FEW_PAIRS, Change, Conclusion, Measure, advise_measure, conclude_change
+from likewise.record._kinds import (
+    advise_measure,
+    key_of,
+    kind_of,
+    phrase_of,
+    show_interval,
+    show_value,
+    split_key,
+)
+from likewise.record._measures import Measure
 from likewise.record._verdict import Note
 
+Found = TypeVar("Found")
+
+FEW_PAIRS: Final = 30  # fewer say nothing
+CONCLUDED: Final = ("excess", "gap_mean", "rank_gap_mean", "flip_rate", "roc_auc", "r2")  # of two audits, in sentences
 HEADLINES: Final = (  # shown first, and of the rest there is to_dict
-    *("gap_mean", "excess_gap_mean", "positive_gap_mean", "positive_excess_gap_mean"),
-    *("negative_gap_mean", "negative_excess_gap_mean", "rank_gap_mean", "excess_rank_gap_mean", "flip_rate"),
+    *("excess", "gap_mean", "excess_rank_gap", "rank_gap_mean", "flip_rate"),
     *("roc_auc", "average_precision", "log_loss", "score_spread"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One number before and after.
+
+    Parameters
+    ----------
+    before, after : Measure
+    difference : Measure
+        After minus before; for some measures with the interval of the paired difference, which is much narrower than
+        the two intervals: see :func:`likewise.compare_audits`.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Change, Measure
+    >>> Change(Measure(0.3), Measure(0.2), Measure(-0.1)).difference.value
+    -0.1
+    """
+
+    before: Measure
+    after: Measure
+    difference: Measure
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a number before or after."""
+        return self.before.value is not None or self.after.value is not None
+
+    @property
+    def n_least(self) -> int:
+        """The number of pairs or people behind the smaller of the two."""
+        return min(self.before.n, self.after.n)
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a change comes to; ``str`` of it is a sentence.
+
+    Parameters
+    ----------
+    outcome : {"worse", "better", "unclear"}
+        ``unclear`` where the interval of the difference reaches zero, or there is none.
+    text : str
+        By how much the measure rose or fell, with the interval.
+
+    Examples
+    --------
+    >>> from likewise.auditing import Conclusion
+    >>> print(Conclusion("worse", "the mean gap rose by 6.20 pp (2.90 to 9.30)."))
+    Worse: the mean gap rose by 6.20 pp (2.90 to 9.30).
+    """
+
+    outcome: Literal["worse", "better", "unclear"]
+    text: str
+
+    def __str__(self) -> str:
+        heads = {"worse": "Worse", "better": "Better", "unclear": "No clear change"}
+        return f"{heads[self.outcome]}: {self.text}"
+
+
+def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: bool) -> tuple[str, ...]:
+    """Whether people are further from comparable people of other groups than of their own, and by how much.
+
+    Nothing where same-group pairs were not measured.
+    """
+    found, equal = measures.get("excess"), measures.get("excess_equal")
+    if found is None:
+        return ()
+    if found.value is None:
+        return ("No excess can be told: nobody is comparable both to people of other groups and to people of the own.",)
+    excess = found.show("excess", points=points)
+    told = f"Excess: {excess}, over {found.n:,} of {n_people:,} people"
+    if equal is not None and equal.n:
+        excess = equal.show("excess", points=points)
+        told += f"; {excess}, over {count_of(equal.n, 'person', 'people')}, where all discrete columns are equal"
+    elif equal is not None:
+        told += "; none of them has both kinds of partners where all discrete columns are equal"
+    if found.low is None or found.high is None:
+        return (f"{told}.",)
+    if found.low <= 0 <= found.high:
+        sentence = "Nothing beyond chance: scores differ as much between comparable people of one group as of two."
+    else:
+        more = "more" if found.low > 0 else "less"
+        sentence = f"Scores differ {more} between comparable people of two groups than between those of one."
+    return sentence, f"{told}."
+
+
+def conclude_change(name: str, change: Change) -> Conclusion | None:
+    """Whether a measure rose or fell, by how much, and whether that can be told from chance; None where unknown."""
+    found, phrase, kind = change.difference, phrase_of(name), kind_of(name)
+    if found.value is None:
+        return None
+    value = round(found.value, 12)  # 0.3 - 0.1 - 0.2 is no change
+    moved = f"{phrase} {'rose' if value > 0 else 'fell'} by {_show_change(name, abs(value))}"
+    if value == 0 and not (found.low or found.high):
+        return Conclusion("unclear", f"{phrase} is the same.")
+    if found.low is None or found.high is None:
+        return Conclusion("unclear", f"{moved}, without an interval to tell it from chance.")
+    if found.low <= 0 <= found.high:
+        sign = -1 if value < 0 else 1  # of a fall, by how much it may have fallen
+        interval = _show_ends(name, *sorted((sign * found.low, sign * found.high)))
+        unit = "" if kind.unit == "number" or value else POINTS
+        return Conclusion("unclear", f"{moved if value else f'{phrase} is the same'} ({interval}{unit}).")
+    interval = _show_ends(name, *sorted((abs(found.low), abs(found.high))))
+    if kind.counted_in == "pairs" and change.n_least < FEW_PAIRS:
+        few = f"only {change.n_least:,} pairs, too few to conclude anything"
+        return Conclusion("unclear", f"{moved} ({interval}), of {few}.")
+    is_better = (value > 0) == (kind.better == "high")
+    return Conclusion("better" if is_better else "worse", f"{moved} ({interval}).")
+
+
+def _show_change(name: str, value: float) -> str:
+    return show_value(name, value, 3) if kind_of(name).unit == "number" else show_points(value)
+
+
+def _show_ends(name: str, low: float, high: float) -> str:
+    return (
+        show_interval(name, low, high, 3)
+        if kind_of(name).unit == "number"
+        else f"{100 * low:z.2f} to {100 * high:z.2f}"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,19 +182,16 @@ class Comparison:
     changes: Mapping[str, Change]
     notes: tuple[Note, ...]
 
-    def __getitem__(self, name: str) -> Change:
-        """Look up one change."""
-        try:
-            return self.changes[name]
-        except KeyError:
-            raise KeyError(f"No measure is called {name!r}.{advise_measure(name, self.changes)}") from None
+    def __getitem__(self, name: str | tuple[str, Any]) -> Change:
+        """Look up one change: of ``"gap_mean"``, or of the pairs with one label, ``"gap_mean", 1``."""
+        return look_up(self.changes, name)
 
     def __str__(self) -> str:
-        found = [(name, one) for name in HEADLINES if (one := self.changes.get(name)) and one.is_known]
+        found = [(name, one) for name in of_every_part(HEADLINES, self.changes) if (one := self.changes[name]).is_known]
         points = "mean_absolute_error" not in self.changes  # gaps between amounts are shares of a scale
         rows = [
             (
-                "  excess" if "excess_" in name else name,  # of the measure above it
+                name,
                 *(_show(name, one, points) for one in (one.before, one.after)),
                 _show(name, one.difference, points, 3),
             )
@@ -103,12 +234,29 @@ class Comparison:
 
 def _show(name: str, found: Measure, points: bool, decimals: int | None = None) -> str:
     """Format a measure; the decimals of those that are not in percent."""
-    return show_found(name, found.value, found.low, found.high, decimals if name in PLAIN else None, points=points)
+    return found.show(name, decimals if kind_of(name).unit == "number" else None, points=points)
+
+
+def look_up(found: Mapping[str, Found], name: str | tuple[str, Any]) -> Found:
+    """Return what there is of a measure, named alone or with its label."""
+    key = name if isinstance(name, str) else key_of(*name)
+    try:
+        return found[key]
+    except KeyError:
+        raise KeyError(f"No measure is called {key!r}.{advise_measure(key, found)}") from None
+
+
+def of_every_part(names: Iterable[str], keys: Iterable[str]) -> list[str]:
+    """List those of the keys that have one of the names: ``gap_mean``, then ``gap_mean[0]``, ``gap_mean[1]``."""
+    wanted = {name: place for place, name in enumerate(names)}
+    chosen = [(key, split_key(key)) for key in keys]
+    known = [(wanted[name], part is not None, key) for key, (name, part) in chosen if name in wanted]
+    return [key for _, _, key in sorted(known, key=lambda one: one[:2])]
 
 
 def conclude_changes(changes: Mapping[str, Change]) -> tuple[Conclusion, ...]:
     """Return what the main changes come to."""
-    found = (conclude_change(name, changes[name]) for name in CONCLUDED if name in changes)
+    found = (conclude_change(name, changes[name]) for name in of_every_part(CONCLUDED, changes))
     return tuple(one for one in found if one is not None)
 
 
@@ -176,7 +324,7 @@ class AuditSeries:
     @property
     def main_measures(self) -> tuple[str, ...]:
         """The measures of which something is concluded, as far as some audit has them."""
-        return tuple(name for name in CONCLUDED if any(name in one.measures for one in self.points))
+        return tuple(of_every_part(CONCLUDED, {name: None for one in self.points for name in one.measures}))
 
     @property
     def conclusions(self) -> tuple[Conclusion, ...]:

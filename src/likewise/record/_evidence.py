@@ -176,17 +176,21 @@ class Direction:
 
     @property
     def measures(self) -> dict[str, Measure]:
-        """What a policy can limit of this transition, by name; an only-approved share takes decisions."""
-        counted = {"favoured_share": (self.share_of("higher"), self.higher_interval)}
+        """What a policy can limit of this transition, by name; control-only and target-only rates take decisions."""
+        counted = {
+            "control_better_rate": (self.share_of("lower"), self.lower_interval),
+            "target_better_rate": (self.share_of("higher"), self.higher_interval),
+        }
         if self.n_flips_up is not None:
-            counted["only_approved_share"] = (self.share_of("flips_up"), self.flips_up_interval)
+            counted["control_only_rate"] = (self.share_of("flips_down"), self.flips_down_interval)
+            counted["target_only_rate"] = (self.share_of("flips_up"), self.flips_up_interval)
         shares = {}
         for name, (share, ends) in counted.items():
             low, high = ends or (None, None)
             shares[name] = Measure(share, low, high, self.n_pairs)
         mean = Measure(self.mean_gap, self.low, self.high, self.n_pairs)
         adjusted = Measure(self.adjusted_gap, self.adjusted_low, self.adjusted_high, self.n_pairs)
-        return {"signed_gap_mean": mean, "adjusted_gap": adjusted, **shares}
+        return {"signed_gap": mean, "adjusted_gap": adjusted, **shares}
 
     def name(self, columns: Sequence[str]) -> str:
         """Name the transition as a policy does: ``sex: Male → Female``."""

@@ -13,7 +13,17 @@ from likewise.record._attribution import (
     PlausibilityRecord,
     TransitionParts,
 )
-from likewise.record._changes import AuditSeries, Comparison, SeriesPair, SeriesPoint
+from likewise.record._changes import (
+    FEW_PAIRS,
+    AuditSeries,
+    Change,
+    Comparison,
+    Conclusion,
+    SeriesPair,
+    SeriesPoint,
+    look_up,
+    of_every_part,
+)
 from likewise.record._evidence import (
     ColumnBalance,
     ColumnDirections,
@@ -25,20 +35,28 @@ from likewise.record._evidence import (
     name_people,
 )
 from likewise.record._form import FormError, read_as
-from likewise.record._measures import (
-    CERTIFIED_MEASURES,
-    FEW_PAIRS,
+from likewise.record._kinds import (
+    EXCESS_OF,
+    MEASURES,
     MIRROR,
-    OF_TARGETS,
-    PAIR_MEASURES,
-    PART_MEASURES,
-    PEOPLE_MEASURES,
-    SENSITIVE_MEASURES,
-    TARGET_MEASURES,
-    TRANSITION_MEASURES,
+    SAME_GROUP_OF,
+    MeasureKind,
+    Sense,
+    in_words,
+    is_reducible,
+    key_of,
+    kind_of,
+    name_part,
+    reducible_measures,
+    show_interval,
+    show_limit,
+    show_value,
+    split_key,
+    title_of,
+    with_part,
+)
+from likewise.record._measures import (
     CalibrationBin,
-    Change,
-    Conclusion,
     GapDistribution,
     GapSlice,
     Measure,
@@ -46,13 +64,6 @@ from likewise.record._measures import (
     PersonGaps,
     ScoreDistribution,
     ScoreSlice,
-    advise_measure,
-    counted_in,
-    describe_measure,
-    gap_measures,
-    known_measures,
-    sense_of,
-    slice_of,
 )
 from likewise.record._origin import (
     CommandRecord,
@@ -64,6 +75,6 @@ from likewise.record._origin import (
     SettingsRecord,
     WeightsRecord,
 )
-from likewise.record._record import LabelMeasures, PairTotals, RecordError, RuleTerms
+from likewise.record._record import PairTotals, RecordError, RuleTerms
 from likewise.record._reviews import DISPOSITIONS, STANDINGS, Review
-from likewise.record._verdict import Check, Note, NoteKind, Outcome, Sense, VerdictRecord
+from likewise.record._verdict import Check, Note, NoteKind, Outcome, VerdictRecord

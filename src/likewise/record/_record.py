@@ -14,21 +14,22 @@ from likewise._format import describe_direction
 from likewise._json import plain
 from likewise.exceptions import LikewiseError
 from likewise.record._attribution import Attribution, CertificateRecord, NamedRecord
+from likewise.record._changes import conclude_excess
 from likewise.record._evidence import ColumnDirections, Coverage, Direction, GroupRate, PairCase
-from likewise.record._form import FormError, read_as
+from likewise.record._form import LONGEST, FormError, read_as
+from likewise.record._kinds import MEASURES, name_part, split_key
 from likewise.record._measures import (
     CalibrationBin,
     GapDistribution,
     Measure,
     PersonGaps,
     ScoreDistribution,
-    conclude_excess,
 )
 from likewise.record._origin import CommandRecord, DataOrigin, PlanRecord, SealedPlan, SettingsRecord, WeightsRecord
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
 from likewise.record._verdict import Note, PolicyData, VerdictRecord
 
-FORMAT: Final = "likewise audit 1"
+FORMAT: Final = "likewise audit 2"
 LARGEST_GAP: Final = 1e150  # of any audit: larger scores are refused
 WITH_ROLES: Final = ("sensitive", "discrete", "ordinal", "must_match", "matched", "continuous", "ignored")
 
@@ -60,14 +61,6 @@ class PairTotals:
     def is_sample(self) -> bool:
         """Whether only a sample of the pairs was measured."""
         return self.measured == "sample" or self.n < self.n_total
-
-
-@dataclass(frozen=True, slots=True)
-class LabelMeasures:
-    """The measures of the pairs with one label."""
-
-    label: Any
-    measures: Mapping[str, Measure]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +107,6 @@ class AuditRecord:
     pairs: PairTotals
     is_collapsed: bool = False
     measures: Mapping[str, Measure]
-    by_label: tuple[LabelMeasures, ...]
     directions: tuple[Direction, ...]
     coverage: tuple[Coverage, ...]
     groups: tuple[GroupRate, ...]
@@ -229,6 +221,12 @@ class AuditRecord:
         named = None if self.command is None else self.command.label
         return named or str(self.roles.get("label") or "label")
 
+    def measures_of(self, label: Any = None) -> dict[str, Measure]:
+        """Return the measures of pairs with a label, by name; without one, those of all pairs and of people."""
+        wanted = None if label is None else name_part(label)
+        known = [(*split_key(key), measure) for key, measure in self.measures.items()]
+        return {name: measure for name, part, measure in known if part == wanted}
+
     @property
     def has_labels(self) -> bool:
         """Whether the two people of a pair share a label: not in a regression, nor where nobody has one."""
@@ -299,6 +297,9 @@ class AuditRecord:
             raise FormError(f"reviews has a pair that is none of {len(self.worst_pairs):,}")
         if not all(one.n for one in self.calibration):
             raise FormError("calibration has a bin without people")
+        named = [*self.measures, *(() if self.verdict is None else (one.of for one in self.verdict.checks))]
+        if unknown := [key for key in named if split_key(key)[0] not in MEASURES]:
+            raise FormError(f"measures has {unknown[0][:LONGEST]!r}, which is no measure")
         by_column = {"column_directions": [one for part in self.column_directions for one in part.directions]}
         for name, directions in {"directions": self.directions, **by_column}.items():
             if any(isinstance(value, list | dict) for one in directions for value in (*one.origin, *one.target)):

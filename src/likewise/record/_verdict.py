@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from likewise.record._kinds import Sense, key_of
 from likewise.record._measures import Measure
 
 NoteKind = Literal[
@@ -38,10 +39,9 @@ NoteKind = Literal[
     "unlike",  # two audits differ in a setting
 ]
 Outcome = Literal["pass", "fail", "inconclusive"]
-Sense = Literal["max", "min"]
 PolicyData = Mapping[
     str, float | Mapping[str, Mapping[str, float]]
-]  # limits by name; those on transitions and columns in tables
+]  # limits by name; those of labels, transitions and columns in tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,8 @@ class Check:
     outcome : {"pass", "fail", "inconclusive"}
     reason : str
         A sentence that explains it, with the numbers.
-    transition : str, optional
-        Which transition the limit is on, such as ``sex: Male → Female``.
-    column : str, optional
-        Which column's part of the gap the limit is on.
+    part : str, optional
+        The label, transition or column whose part of the measure is limited, such as ``1`` or ``sex: Male → Female``.
 
     Examples
     --------
@@ -88,18 +86,12 @@ class Check:
     sense: Sense
     outcome: Outcome
     reason: str
-    transition: str | None = None
-    column: str | None = None
-
-    @property
-    def where(self) -> str:
-        """The transition or the column that the limit is on; "" for the others."""
-        return self.transition or self.column or ""
+    part: str | None = None
 
     @property
     def full_name(self) -> str:
-        """The name of the limit, with that of its transition or column."""
-        return f"{self.name} ({self.where})" if self.where else self.name
+        """The name of the limit, with the part that it is on: ``max_gap_mean[1]``."""
+        return key_of(self.name, self.part)
 
     @property
     def of(self) -> str:
@@ -121,8 +113,7 @@ class Check:
         found = self.measure
         return {
             "name": self.name,
-            **({} if self.transition is None else {"transition": self.transition}),
-            **({} if self.column is None else {"column": self.column}),
+            **({} if self.part is None else {"part": self.part}),
             "limit": self.limit,
             "sense": self.sense,
             "outcome": self.outcome,

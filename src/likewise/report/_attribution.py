@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from likewise._format import count_of, show_interval
+from likewise._format import count_of
 from likewise.record import AuditRecord
-from likewise.record._internal import Attribution, CertificateRecord, CertifiedPerson, ColumnPart, Measure
+from likewise.record._internal import (
+    Attribution,
+    CertificateRecord,
+    CertifiedPerson,
+    ColumnPart,
+    Measure,
+    show_interval,
+)
 from likewise.report._charts import (
     Dot,
     DotPlot,

@@ -9,31 +9,32 @@ from dataclasses import dataclass
 from itertools import pairwise, permutations, product
 from typing import Final
 
-from likewise._format import POINTS, count_of, show_found, show_value
+from likewise._format import POINTS, count_of
 from likewise.record import AuditRecord
-from likewise.record._internal import Change, Comparison, Direction, GapSlice, Measure
+from likewise.record._internal import (
+    Change,
+    Comparison,
+    Direction,
+    GapSlice,
+    Measure,
+    kind_of,
+    of_every_part,
+    show_value,
+)
 from likewise.report._evidence import SIGNIFICANT, adjusted_gap, choose_directions, is_significant, name_sides
-from likewise.report._text import as_text, clean, p_value, percent, shorten, signed_gap, signed_number, tidy
+from likewise.report._text import as_text, clean, p_value, percent, shorten, signed_gap, signed_number, tidy, title
 
 PAIRS: Final = "Comparable pairs"
 BASELINE: Final = "Same-group pairs (baseline)"
 MARKED: Final = {
     "gap_mean": ("Mean", "Mean gap"),
     "gap_q3": ("Q3", "Upper quartile (Q3)"),
-    "within_gap_mean": ("Baseline", "Mean gap of same-group pairs (baseline)"),
+    "same_group_gap_mean": ("Baseline", "Mean gap of same-group pairs (baseline)"),
 }
 MAX_DIRECTIONS: Final = 12  # all of them are in the table
 LONGEST_LINE: Final = 32  # letters beside the number, on a phone
 LONGEST_TIP: Final = 80
-EXCESS: Final = "Excess by person"
-CHANGED: Final = {
-    **{"positive_gap_mean": "Mean gap, positive label", "positive_excess_gap_mean": EXCESS},
-    **{"negative_gap_mean": "Mean gap, negative label", "negative_excess_gap_mean": EXCESS},
-    **{"gap_mean": "Mean gap, all pairs", "excess_gap_mean": EXCESS},
-    **{"positive_gap_q3": "Q3, positive label", "negative_gap_q3": "Q3, negative label", "gap_q3": "Q3, all pairs"},
-    **{"rank_gap_mean": "Mean rank gap", "flip_rate": "Pairs with different decisions"},
-    "score_spread": "Standard deviation of scores",
-}
+CHANGED: Final = ("excess", "gap_mean", "gap_q3", "rank_gap_mean", "flip_rate", "score_spread")
 
 MAX_TICKS: Final = 6
 MAX_LETTERS: Final = 42  # below a plot on a phone
@@ -180,7 +181,7 @@ def _gap_chart(record: AuditRecord, found: GapSlice, edges: tuple[float, ...]) -
         for (short, long), one in ((words, measures.get(name)) for name, words in MARKED.items())
         if one is not None and one.value is not None
     ]
-    excess = measures.get("excess_gap_mean")
+    excess = measures.get("excess")
     beyond = "" if excess is None or excess.value is None else f" Excess by person: {_show_gap(excess, points)}."
     spoken = "".join(f" {marker.tip}." for marker in markers) + beyond
     return make_histogram(
@@ -199,8 +200,8 @@ def _gap_chart(record: AuditRecord, found: GapSlice, edges: tuple[float, ...]) -
 def measures_of(record: AuditRecord, found: GapSlice) -> Mapping[str, Measure]:
     """Return the measures of a slice of pairs."""
     if found.of == "all":
-        return record.measures
-    return next((one.measures for one in record.by_label if one.label == found.label), {})
+        return record.measures_of()
+    return record.measures_of(found.label)
 
 
 def name_slice(found: GapSlice) -> str:
@@ -376,8 +377,8 @@ def _lines(origin: str, target: str) -> tuple[str, ...]:
 
 def change_chart(comparison: Comparison, *, points: bool) -> DotPlot | None:
     """Measures of pairs before and after; None where none was measured twice."""
-    changes = [(name, comparison.changes[name]) for name in CHANGED if name in comparison.changes]
-    found = (_change(name, change, points and "gap" in name and "rank" not in name) for name, change in changes)
+    changes = [(name, comparison.changes[name]) for name in of_every_part(CHANGED, comparison.changes)]
+    found = (_change(name, change, points and kind_of(name).unit == "gap") for name, change in changes)
     dots = tuple(dot for dot in found if dot is not None)
     if not dots:
         return None
@@ -393,16 +394,16 @@ def change_chart(comparison: Comparison, *, points: bool) -> DotPlot | None:
 
 
 def _change(name: str, change: Change, points: bool) -> Dot | None:
-    title = CHANGED[name]
+    named = title(name)
     before, after, difference = change.before, change.after, change.difference
     if before.value is None or after.value is None or not math.isfinite(before.value + after.value):
         return None
     by = f"; difference {signed_number(difference.value, difference.low, difference.high, points=points)}"
     shown = (_show_gap(before, points), _show_gap(after, points))
     return Dot(
-        (title,),
+        (named,),
         f"{_show_short(before.value, points)} → {_show_short(after.value, points)}",
-        f"{title}: before {shown[0]}, after {shown[1]}{by if difference.value is not None else ''}",
+        f"{named}: before {shown[0]}, after {shown[1]}{by if difference.value is not None else ''}",
         after.value,
         after.low,
         after.high,
@@ -422,7 +423,7 @@ def _show_short(value: float, points: bool) -> str:
 
 
 def _show_gap(measure: Measure, points: bool) -> str:
-    return show_found("gap_mean", measure.value, measure.low, measure.high, points=points)
+    return measure.show("gap_mean", points=points)
 
 
 def as_points(value: float, step: float) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from likewise._format import TOO_FEW, count_of, show_value
+from likewise._format import TOO_FEW, count_of
 from likewise.record import AuditRecord
-from likewise.record._internal import Direction, Factor, GroupRate, PairCase, PersonGap, RuleTerms
+from likewise.record._internal import Direction, Factor, GroupRate, PairCase, PersonGap, RuleTerms, show_value
 from likewise.report._text import (
     MAX_ROWS,
     NOTHING,
@@ -289,7 +289,7 @@ def _view_pair(number: int, pair: PairCase, record: AuditRecord, score_names: Va
     return PairView(
         number,
         gap(pair.gap, points=record.in_points),
-        show_value("rank_gap_max", pair.rank_gap),
+        show_value("rank_gap_mean", pair.rank_gap),
         {True: "different decisions", False: "the same decision", None: ""}[pair.is_flip],
         None if pair.label is None else show(pair.label),
         (

@@ -11,17 +11,17 @@ from html import escape as escape_html
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise._format import count_of, show_interval, show_value
+from likewise._format import count_of
 from likewise.exceptions import ParameterError
 from likewise.record import AuditRecord
-from likewise.record._internal import Comparison
+from likewise.record._internal import Comparison, of_every_part, show_interval, show_value
 from likewise.report import _attribution as attribution
 from likewise.report import _charts as charts
 from likewise.report import _evidence as evidence
 from likewise.report import _measures as measures
 from likewise.report import _summary as summary
 from likewise.report._svg import draw_svg
-from likewise.report._text import Number, clean, count_left_out, isolate, measured, show
+from likewise.report._text import Number, clean, count_left_out, isolate, measured, show, title
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -161,8 +161,8 @@ def render_parts(title: str, record: AuditRecord, parts: Sequence[summary.Part])
 
 
 def _card_table(record: AuditRecord) -> str:
-    columns = measures.SUMMARIZED | (measures.BASELINE if measures.has_baseline(record) else {})
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("Pairs", "N", *columns.values()))
+    columns = (*measures.SUMMARIZED, *(("same_group_gap_mean",) * measures.has_baseline(record)))
+    head = "".join(f'<th scope="col">{words}</th>' for words in ("Pairs", "N", *map(title, columns)))
     shown = [one for one in record.distributions.slices if one.n][: MAX_CARD_LABELS + 1]  # all pairs come first
     rows = "".join(
         f'<tr><th scope="row"><bdi>{escape_html(charts.name_slice(one))}</bdi></th><td>{one.n:,}</td>'
@@ -264,29 +264,20 @@ def _verdict(record: AuditRecord) -> Section:
 def _figures(record: AuditRecord) -> list[Figure]:
     """Choose the numbers for the head of the page."""
     found = record.measures
-    slices = ("positive_", "negative_") if record.task == "binary" and record.has_labels else ("",)
-    titles = {
-        "excess_gap_mean": "Excess by person",
-        **{f"{prefix}gap_mean": f"Mean gap{_name_label(record, prefix)}" for prefix in slices},
-    }
-    quality = next((name for name in ("roc_auc", "r2", "accuracy") if name in found), None)
-    titles |= {} if quality is None else {quality: measures.PEOPLE_TITLES[quality]}
-    titles |= {name: measures.title_of(name) for name in ("impact_ratio", "target_gap_mean", "coverage")}
+    quality = next((name for name in ("roc_auc", "r2", "accuracy") if name in found), "")
+    names = ["excess", *of_every_part(("gap_mean",), found), quality, "impact_ratio", "signed_gap", "matched_share"]
     points = record.in_points
     figures = [
-        Figure(title, show_value(name, one.value, points=points), show_interval(name, one.low, one.high, points=points))
-        for name, title in titles.items()
+        Figure(
+            title(name),
+            show_value(name, one.value, points=points),
+            show_interval(name, one.low, one.high, points=points),
+        )
+        for name in names
         if (one := found.get(name)) is not None and one.value is not None
     ]
     sample = summary.describe_sample(record)
     return [*figures, Figure("Comparable pairs", f"{record.pairs.n:,}", sample)]
-
-
-def _name_label(record: AuditRecord, prefix: str) -> str:
-    if not prefix:
-        return ""
-    found = [one.label for one in record.by_label if (one.label == record.positive) == (prefix == "positive_")]
-    return f", label {show(found[0])}" if len(found) == 1 else f", {prefix.rstrip('_')} label"
 
 
 def _gaps(record: AuditRecord) -> Section:
@@ -305,7 +296,6 @@ def _gaps(record: AuditRecord) -> Section:
         "intervals": measures.describe_intervals(record),
         "parts": parts,
         "about_ranks": measures.ABOUT_RANKS,
-        "ranks": measures.rank_slices(record, excess=False),
         "more": measures.count_labels_left_out(record),
     }
 

@@ -11,7 +11,7 @@ import likewise.report._measures as measures
 import likewise.report._summary as summary
 from likewise._format import count_of
 from likewise.record import AuditRecord
-from likewise.record._internal import Direction
+from likewise.record._internal import Direction, title_of
 from likewise.report._charts import MAX_DIRECTIONS, measures_of, name_slice
 from likewise.report._text import (
     NOTHING,
@@ -28,7 +28,6 @@ from likewise.report._text import (
 
 MAX_PAIRS: Final = 10
 ROWS_LEFT_OUT: Final = "Rows of people are left out here. The HTML report and the review sheet hold them."
-EXCESS: Final = {"excess_gap_mean": "Mean gap, excess by person"}
 
 
 def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) -> str:
@@ -212,14 +211,12 @@ def _verdict(record: AuditRecord) -> list[str]:
 def _gaps(record: AuditRecord) -> list[str]:
     baseline = [measures.ABOUT_BASELINE, ""] if measures.has_baseline(record) else []
     more = measures.count_labels_left_out(record)
-    gaps = _section("## Gaps", f"{measures.ABOUT_GAPS} {measures.describe_intervals(record)}", baseline)
-    ranks = _section("## Rank gaps", measures.ABOUT_RANKS)
-    for lines, slices in ((gaps, measures.gap_slices(record)), (ranks, measures.rank_slices(record))):
-        for one in slices:
-            table = ["Nothing could be measured.", ""] if one.table is None else _table(one.table)
-            lines += _section(f"### {escape(one.title)}: {one.counted}", table)
-        lines += [more, ""] if more else []
-    return gaps + ranks
+    about = f"{measures.ABOUT_GAPS} {measures.ABOUT_RANKS} {measures.describe_intervals(record)}"
+    lines = _section("## Gaps", about, baseline)
+    for one in measures.gap_slices(record):
+        table = ["Nothing could be measured.", ""] if one.table is None else _table(one.table)
+        lines += _section(f"### {escape(one.title)}: {one.counted}", table)
+    return lines + ([more, ""] if more else [])
 
 
 def _attribution(record: AuditRecord) -> list[str]:
@@ -291,7 +288,7 @@ def _factor(factor: evidence.FactorRow) -> tuple[str, ...]:
 
 
 def _gap_summary(record: AuditRecord) -> list[str]:
-    names = measures.SUMMARIZED | (measures.BASELINE | EXCESS if measures.has_baseline(record) else {})
+    names = (*measures.SUMMARIZED, *(("same_group_gap_mean", "excess") if measures.has_baseline(record) else ()))
     shown = [one for one in record.distributions.slices if one.n][: measures.MAX_LABELS + 1]  # all pairs come first
     rows = [
         (
@@ -301,7 +298,7 @@ def _gap_summary(record: AuditRecord) -> list[str]:
         )
         for one in shown
     ]
-    return markdown_table(("Pairs", "N", *names.values()), rows)
+    return markdown_table(("Pairs", "N", *map(title_of, names)), rows)
 
 
 def _significant(record: AuditRecord) -> list[str]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from likewise._format import PLAIN, count_of, show_found, show_value
+from likewise._format import count_of
 from likewise._version import __version__
-from likewise.record._internal import AuditSeries, SeriesPair, SeriesPoint
+from likewise.record._internal import AuditSeries, SeriesPair, SeriesPoint, kind_of, show_value
 from likewise.report._charts import Dot, DotPlot, as_number, as_percent, make_axis
 from likewise.report._html import Drawing, load_template
-from likewise.report._measures import title_of
 from likewise.report._svg import draw_svg
-from likewise.report._text import NOTHING, Cell, Number, Table, measured, percent, shorten, show
+from likewise.report._text import NOTHING, Cell, Number, Table, measured, percent, shorten, show, title
 
-SHOWN_TOO: Final = ("impact_ratio", "coverage")
+SHOWN_TOO: Final = ("impact_ratio", "matched_share")
 MOST_PAIRS: Final = 50
 LONGEST_NAME: Final = 28
 OUTCOMES: Final = {
@@ -93,7 +92,7 @@ def _measure_table(series: AuditSeries) -> Table:
         ("Date", *(show(one.made_at) if one.made_at else NOTHING for one in series.points)),
         ("People", *(f"{one.n_people:,}" for one in series.points)),
         ("Comparable pairs", *(f"{one.n_pairs:,}" for one in series.points)),
-        *((title_of(name), *(_number(one, name) for one in series.points)) for name in known),
+        *((title(name), *(_number(one, name) for one in series.points)) for name in known),
     ]
     return Table(caption="Measures over time", head=("Measure", *_names(series)), rows=tuple(rows))
 
@@ -112,11 +111,17 @@ def _chart(series: AuditSeries, name: str) -> DotPlot | None:
     if len(dots) < 2:
         return None
     ends = [end for dot in dots for end in (dot.value, dot.low, dot.high) if end is not None]
-    title = title_of(name)
+    named = title(name)
     return DotPlot(
-        title,
+        named,
         " ".join(f"{dot.tip}." for dot in dots),
-        make_axis(title, min(0.0, *ends), max(ends), as_number if name in PLAIN else as_percent, is_grown=True),
+        make_axis(
+            named,
+            min(0.0, *ends),
+            max(ends),
+            as_number if kind_of(name).unit == "number" else as_percent,
+            is_grown=True,
+        ),
         dots,
         "Value, with its interval",
         "",
@@ -131,7 +136,7 @@ def _dot(point: SeriesPoint, name: str) -> Dot | None:
         return None
     label = shorten(str(show(point.name)), LONGEST_NAME)
     points = point.in_points
-    shown = show_found(name, found.value, found.low, found.high, points=points)
+    shown = found.show(name, points=points)
     value = show_value(name, found.value, points=points)
     return Dot((label,), value, f"{label}: {shown}", found.value, found.low, found.high)
 
@@ -155,7 +160,7 @@ def _coverage_table(series: AuditSeries) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (show(name), *(_share(one.coverage.get(name)) for one in series.points)) for name in groups
     ]
-    everybody: tuple[Cell, ...] = ("All people", *(_number(one, "coverage") for one in series.points))
+    everybody: tuple[Cell, ...] = ("All people", *(_number(one, "matched_share") for one in series.points))
     return Table(caption="Matched people by group", head=("Group", *_names(series)), rows=(everybody, *rows))
 
 

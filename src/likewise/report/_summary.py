@@ -7,12 +7,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._format import OutcomeSummary, count_of, show_found, show_limit, show_value, sum_up
+from likewise._format import OutcomeSummary, count_of, sum_up
 from likewise._json import plain
 from likewise.record import AuditRecord
-from likewise.record._internal import STANDINGS, Check, Direction, Measure, counted_in
+from likewise.record._internal import (
+    STANDINGS,
+    Check,
+    Direction,
+    Measure,
+    key_of,
+    kind_of,
+    show_limit,
+    show_value,
+)
 from likewise.report._evidence import MAX_COMBINATIONS, choose_directions, name_values
-from likewise.report._measures import labels_in_order, title_of
+from likewise.report._measures import labels_in_order
 from likewise.report._text import (
     MAX_ROWS,
     NOTHING,
@@ -28,6 +37,7 @@ from likewise.report._text import (
     percent,
     show,
     tidy,
+    title,
 )
 
 UNMEASURED: Final = "No gap between comparable people could be measured."
@@ -71,7 +81,7 @@ def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
     if record.verdict is None:
         return None
     checks = record.verdict.checks
-    n_of_pairs = sum(counted_in(check.of) == "pairs" for check in checks)
+    n_of_pairs = sum(kind_of(check.of).counted_in == "pairs" for check in checks)
     least = (record.policy or {}).get("min_pairs", 0)
     min_pairs = int(least) if isinstance(least, int | float) else 0
     return sum_up([check.outcome for check in checks], min_pairs, n_of_pairs)
@@ -97,7 +107,7 @@ def mean_sentences(record: AuditRecord) -> str:
     """The mean gaps with confidence intervals, beside those of same-group pairs."""
     sentences = []
     for label, measures in _by_label(record):
-        mean, baseline = (_with_interval(record, measures.get(f"{kind}gap_mean")) for kind in ("", "within_"))
+        mean, baseline = (_with_interval(record, measures.get(f"{kind}gap_mean")) for kind in ("", "same_group_"))
         if mean:
             of = "all pairs" if label is None else f"label {label}"
             beside = f"; same-group pairs (baseline): {baseline}" if baseline else ""
@@ -108,13 +118,13 @@ def mean_sentences(record: AuditRecord) -> str:
 def _with_interval(record: AuditRecord, found: Measure | None) -> str:
     if found is None or found.value is None:
         return ""
-    return show_found("gap_mean", found.value, found.low, found.high, points=record.in_points)
+    return found.show("gap_mean", points=record.in_points)
 
 
 def _by_label(record: AuditRecord) -> list[tuple[Value | None, Mapping[str, Measure]]]:
     if record.task != "binary" or not record.has_labels:
-        return [(None, record.measures)]
-    return [(show(one.label), one.measures) for one in labels_in_order(record)]
+        return [(None, record.measures_of())]
+    return [(show(label), record.measures_of(label)) for label in labels_in_order(record)]
 
 
 def check_table(record: AuditRecord) -> Table | None:
@@ -127,7 +137,9 @@ def check_table(record: AuditRecord) -> Table | None:
             title_of_check(check),
             show_sense(check, points=record.in_points),
             measured({check.of: check.measure}, check.of, points=record.in_points),
-            count_of(check.measure.n, *(("person", "people") if counted_in(check.of) == "people" else ("pair",))),
+            count_of(
+                check.measure.n, *(("person", "people") if kind_of(check.of).counted_in == "people" else ("pair",))
+            ),
         )
         for check in record.verdict.checks
     ]
@@ -141,8 +153,9 @@ def check_table(record: AuditRecord) -> Table | None:
 
 def title_of_check(check: Check) -> str:
     """Return the title of what a limit is on."""
-    where = f", {tidy(check.where)}" if check.where else ""
-    return f"{title_of(check.of)}{where}"
+    if check.part is None or kind_of(check.of).is_by_label:
+        return title(key_of(check.of, check.part))
+    return f"{title(check.of)}, {tidy(check.part)}"
 
 
 def show_sense(check: Check, *, points: bool) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._format import POINTS, show_interval, show_p, show_value
-from likewise.record._internal import Measure
+from likewise._format import POINTS, show_p
+from likewise.record._internal import Measure, show_interval, show_value, title_of
 
 LONGEST: Final = 80  # a value may be a whole document
 LONGEST_JOINED: Final = 200
@@ -162,6 +162,11 @@ def measured(measures: Mapping[str, Measure], name: str, *, points: bool = False
     return Number(show_value(name, found.value, points=points), found.value, interval)
 
 
+def title(key: str) -> str:
+    """Return the title of a measure, whose part may be any text of the data."""
+    return tidy(title_of(key))
+
+
 def count(n: int) -> Number:
     """Format a count."""
     return Number(f"{n:,}", n)
@@ -169,7 +174,7 @@ def count(n: int) -> Number:
 
 def percent(share: float | None) -> str:
     """Format a share."""
-    return NOTHING if share is None else show_value("coverage", share)
+    return NOTHING if share is None else show_value("matched_share", share)
 
 
 def gap(value: float | None, *, points: bool) -> str:

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from likewise._checks import check_number, suggest
-from likewise.auditing._internal import AuditSettings, ask_scores, encode_people, gap_measures, run_audit
+from likewise.auditing._internal import (
+    AuditSettings,
+    ask_scores,
+    encode_people,
+    is_reducible,
+    reducible_measures,
+    run_audit,
+)
 from likewise.comparable import Comparability
 from likewise.exceptions import ParameterError, RuleError, SchemaError, ScoreError
 from likewise.schema import Roles, Schema
@@ -34,8 +41,8 @@ class PairScorer:
     Parameters
     ----------
     measure : str
-        A measure of pairs, such as "gap_mean" or "positive_gap_q95"; :func:`likewise.auditing.known_measures` lists
-        them.
+        A measure of pairs or their excess, such as "gap_mean", "excess" or "gap_q95[1]", that of the pairs with the
+        label 1; ``likewise.auditing.MEASURES`` has all names.
     roles : Roles or Schema
         The roles of the columns. With roles alone, continuous columns are scaled by their ranges in the rows that are
         scored, which differ from fold to fold; a schema, ``roles.learn(X)``, scales them alike.
@@ -68,7 +75,7 @@ class PairScorer:
                 raise ParameterError(
                     f"is not an argument of a scorer.{suggest(name, SETTINGS)} Choose of {', '.join(SETTINGS)}.", name
                 )
-        has_baseline = "excess_" in measure or "within_" in measure
+        has_baseline = measure.startswith(("excess", "same_group"))
         self.measure, self.roles, self.rule = measure, roles, rule
         self.settings = AuditSettings(n_resamples=0, n_worst=0, baseline=has_baseline, **settings)
         self._sensitive_features: bool | str | None = True
@@ -148,11 +155,10 @@ class PairScorer:
 
 
 def _check_measure(measure: Any) -> None:
-    known = gap_measures()
-    if measure not in known:
+    if not is_reducible(measure):
         raise ParameterError(
-            f"is {measure!r}, which is not a measure of pairs.{suggest(str(measure), known)} Choose a name such as "
-            "'gap_mean', 'positive_gap_q95' or 'flip_rate'; likewise.auditing.known_measures() lists all.",
+            f"is {measure!r}, which is not a measure of pairs.{suggest(str(measure), reducible_measures())} Choose a "
+            "name such as 'gap_mean', 'gap_q95[1]' or 'flip_rate'; likewise.auditing.MEASURES has all.",
             "measure",
         )
 
@@ -171,9 +177,9 @@ def gap_scorer(
     rule : Comparability, optional
         When two people are comparable.
     measure : str
-        Another measure of pairs, such as "positive_gap_mean" or "flip_rate"; "excess_gap_mean", of which a value near
-        zero is noise and one below zero no merit; or "rank_gap_mean", which does not change where all scores move
-        closer together.
+        Another measure of pairs, such as "flip_rate" or "gap_mean[1]", that of the pairs with the label 1; "excess",
+        of which a value near zero is noise and one below zero no merit; or "rank_gap_mean", which does not change where
+        all scores move closer together.
     **settings
         Further arguments of :func:`likewise.audit`, such as ``positive`` or ``threshold``.
 

@@ -316,7 +316,7 @@ def test_by_one_column_pairs_count_whatever_the_others_do(weighted: bool) -> Non
             for name in ("lower", "higher", "flips_down", "flips_up"):
                 assert two.share_of(name) == pytest.approx(one.share_of(name))
     assert AuditRecord.from_dict(found.to_dict()).column_directions == found.column_directions
-    policy = Policy(transitions={"sex: m -> f": {"max_signed_gap_mean": -0.01}})
+    policy = Policy(transitions={"sex: m -> f": {"max_signed_gap": -0.01}})
     assert found.judge(policy).checks[0].measure.value == sexes.mean_gap
     assert "By one sensitive column" in found.to_html()
     assert "by each sensitive column alone" in to_markdown(found.record)

@@ -51,8 +51,8 @@ def test_every_pair_is_counted_where_numpy_counts_it(planted: PlantedDataset, ho
     for one in by_label:
         gaps = found.gaps[found.pairs.label == one["label"]]
         assert one["n"] == sum(one["counts"]) == len(gaps)
-        assert one["n"] == found.by_label[one["label"]]["gap_mean"].n
-        assert one["n_within"] == sum(one["within_counts"]) == found.by_label[one["label"]]["within_gap_mean"].n
+        assert one["n"] == found["gap_mean", one["label"]].n
+        assert one["n_within"] == sum(one["within_counts"]) == found["same_group_gap_mean", one["label"]].n
         assert one["counts"] == np.histogram(at_edges(gaps, spread["edges"]), spread["edges"])[0].tolist()
     for name in ("counts", "within_counts"):
         assert np.sum([one[name] for one in by_label], axis=0).tolist() == everybody[name]
@@ -142,7 +142,7 @@ def test_predicted_amounts_are_one_slice_in_the_unit_of_gaps(planted: PlantedDat
     record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     (only,) = record["distributions"]["slices"]
     assert (only["of"], only["n"]) == ("all", len(found.pairs))
-    assert record["distributions"]["edges"][-2] < max(found.gaps.max(), found["within_gap_max"].value or 0)
+    assert record["distributions"]["edges"][-2] < max(found.gaps.max(), found["gap_max"].value or 0)
     assert record["calibration"] == []
     assert record["score_distribution"] is None
     worst = record["person_gaps"]["worst"][0]

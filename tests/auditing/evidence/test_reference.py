@@ -51,7 +51,7 @@ def test_measures_are_those_of_all_pairs_of_a_target_and_a_control(how: dict[str
     whole = audited(n_resamples=0)
     gaps = signed_by_hand(whole, "red") * (-1 if how.get("favourable") == "low" else 1)
     found = audited(reference="red", **how)
-    mean = found["target_gap_mean"]
+    mean = found["signed_gap"]
     assert mean.value == pytest.approx(gaps.mean())
     assert mean.n == len(gaps)
     assert mean.low is not None
@@ -101,7 +101,7 @@ def test_rates_are_compared_with_those_of_the_control() -> None:
 def test_pages_and_explorer_speak_of_target_and_control() -> None:
     found = audited(reference="red")
     page, text = to_html(found.record), to_markdown(found.record, rows=True)
-    for words in ("Pairs with only the control approved", "(control)", "it is under “From”"):
+    for words in ("Only the control approved", "(control)", "it is under “From”"):
         assert words in page
         assert words in text.replace("\\", "")
     explorer = Explorer(P.to_numpy(), PEOPLE, roles=ROLES, rule=RULE, reference="red")
@@ -134,7 +134,7 @@ def test_zero_is_a_value_like_any_other() -> None:
     found = audit(P.to_numpy(), people, roles=ROLES, rule=RULE, n_resamples=0, reference={"sex": 0})
     assert audit(P.to_numpy(), people, roles=ROLES, rule=RULE, n_resamples=0, reference=0).measures == found.measures
     assert found.record.settings.reference == {"sex": (0,)}
-    assert found["target_gap_mean"].n > 0
+    assert found["signed_gap"].n > 0
 
 
 def test_a_control_group_that_is_too_small_is_not_replaced_by_another() -> None:
@@ -155,10 +155,10 @@ def test_a_value_of_two_columns_needs_its_column() -> None:
 
 def test_policies_limit_directions() -> None:
     found = audited(reference="red")
-    assert found.judge(Policy(min_target_gap_mean=-0.05)).outcome == "fail"
-    assert found.judge(Policy(min_target_gap_mean=-0.9, max_control_only_rate=0.99)).outcome == "pass"
+    assert found.judge(Policy(min_signed_gap=-0.05)).outcome == "fail"
+    assert found.judge(Policy(min_signed_gap=-0.9, max_control_only_rate=0.99)).outcome == "pass"
     assert found.judge(Policy(max_control_only_rate=0.01)).outcome == "fail"
-    unnamed = audited().judge(Policy(min_target_gap_mean=-0.05))
+    unnamed = audited().judge(Policy(min_signed_gap=-0.05))
     assert unnamed.outcome == "inconclusive"
     assert "no reference" in unnamed.checks[0].reason
     with pytest.raises(LikewiseError, match="at most 1"):

@@ -19,7 +19,6 @@ from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs import _gather
 from likewise.auditing.pairs._gather import gather_pairs
 from likewise.auditing.pairs._meter import ScoredPairs, ScoredPeople
-from likewise.auditing.people._performance import influence_on_spread
 from likewise.comparable import iter_pairs, write_pairs
 from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
@@ -128,7 +127,7 @@ def test_a_label_that_the_sample_missed_is_measured_without_an_interval(
 ) -> None:
     streamed, exact = (audit(blur(planted), **how, max_pairs=most) for most in (1, 5_000_000))
     seen = {int(label) for label in streamed.pairs.label}
-    name = "negative_gap_mean" if seen == {1} else "positive_gap_mean"
+    name = "gap_mean[0]" if seen == {1} else "gap_mean[1]"
     assert streamed[name].value == pytest.approx(exact[name].value, rel=1e-12)
     assert streamed[name].low is None
 
@@ -191,16 +190,13 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
         settings = AuditSettings(n_resamples=0 if keep is None else 200, n_worst=0, max_pairs=keep or 1, seed=seed)
         if keep is None:
             scored = ScoredPairs(mine_pairs(table, Comparability()), scores)
-            return [measure_pairs(scored, None, 1.0, influence_on_spread(scores), settings)[None]]
+            return [measure_pairs(scored, None, settings)[None]]
         people = ScoredPeople.of(table, scores)
         chunks = iter_pairs(table, Comparability())
         found = gather_pairs(chunks, table, people, people.shape(settings), lambda share: None)
         assert found.summary is not None
         scored = ScoredPairs(found.pairs, scores)
-        return [
-            measure_pairs(scored, summary, 1.0, influence_on_spread(scores), settings)[None]
-            for summary in (None, found.summary)
-        ]
+        return [measure_pairs(scored, summary, settings)[None] for summary in (None, found.summary)]
 
     truths = [measure(*draw_people(random, 30 * n_people, n_cases), keep=None)[0] for _ in range(sized(1, 3))]
     truth = {name: float(np.mean([one[name].value for one in truths])) for name in names}
@@ -232,9 +228,9 @@ def test_a_sampled_audit_looks_at_no_more_pairs_than_asked_and_says_so(
     n_total = exact.to_dict()["pairs"]["n_total"]
     assert pairs["n_total"] == pytest.approx(n_total, abs=6 * (pairs["n_total_error"] or 0.5))
     assert sampled["gap_mean"].low < exact["gap_mean"].value < sampled["gap_mean"].high  # type: ignore[operator]  # all are known
-    coverage = sampled["coverage"]
+    coverage = sampled["matched_share"]
     assert coverage.n == 200
-    assert coverage.low < exact["coverage"].value < coverage.high  # type: ignore[operator]  # all are known
+    assert coverage.low < exact["matched_share"].value < coverage.high  # type: ignore[operator]  # all are known
     assert any("a uniform sample of 60 was measured" in note.text for note in sampled.notes)
     assert any("Of 200 people drawn at random" in note.text for note in sampled.notes)
     assert sampled.to_dict() == audit(blur(planted), **how, max_pairs=60, when_too_many="sample").to_dict()

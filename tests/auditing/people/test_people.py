@@ -11,7 +11,7 @@ from tests.sizes import sized
 from likewise.auditing import Scores
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing.people._performance import influence_on_spread, measure_people, measure_utility
-from likewise.record._internal import PEOPLE_MEASURES, Measure
+from likewise.record._internal import MEASURES, Measure
 from likewise.schema import CodedTable
 
 
@@ -49,7 +49,7 @@ def test_each_task_has_its_measures_in_the_order_of_all() -> None:
         "no outcomes": (measure(Scores(scores, "regression"), y), {"score_spread"}),
     }
     for found, names in tasks.values():
-        assert list(found) == [name for name in PEOPLE_MEASURES if name in names]
+        assert list(found) == [name for name in MEASURES if name in names]
         for one in found.values():
             assert one.n == 30
             assert one.value is not None

@@ -108,13 +108,13 @@ def test_without_parts_a_limit_on_them_says_what_to_do() -> None:
 def test_limits_on_columns_are_in_the_record_the_report_and_junit() -> None:
     verdict = split().judge(Policy(columns={"duration": {"max_part": 0.0001}}))
     plain = json.loads(json.dumps(split().to_dict(verdict)))
-    assert plain["verdict"]["checks"][0]["column"] == "duration"
+    assert plain["verdict"]["checks"][0]["part"] == "duration"
     record = AuditRecord.from_dict(plain)
     assert record.to_dict() == plain
     assert record.verdict is not None
-    assert record.verdict.checks[0].full_name == "max_part (duration)"
+    assert record.verdict.checks[0].full_name == "max_part[duration]"
     assert "Part of the mean gap, duration" in to_html(plain)
-    assert 'name="max_part (duration)"' in to_junit(plain)
+    assert 'name="max_part[duration]"' in to_junit(plain)
 
 
 def test_policies_with_columns_are_written_and_read() -> None:
@@ -128,10 +128,10 @@ def test_policies_with_columns_are_written_and_read() -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        (["postcode"], "map names of columns to limits"),
+        (["postcode"], "map each column to its limits"),
         ({1: {"max_part": 0.1}}, "1 is no name of a column"),
         ({"postcode": {}}, "Column 'postcode' has no limits"),
-        ({"postcode": {"max_gap_mean": 0.1}}, "Of a column, max_ or min_ and part or part_share can be limited"),
+        ({"postcode": {"max_gap_mean": 0.1}}, "Here, max_ or min_ and part or part_share can be limited"),
         ({"postcode": {"max_part": "much"}}, "give a finite number"),
     ],
 )

@@ -18,7 +18,7 @@ from likewise.comparable import write_pairs
 from likewise.exceptions import LikewiseError, ParameterError, ScoreError
 from likewise.explore import Explorer
 from likewise.record import AuditRecord
-from likewise.record._internal import PEOPLE_MEASURES
+from likewise.record._internal import MEASURES
 from likewise.report import to_card, to_html, to_junit, to_markdown, to_model_card
 
 ROLES = Roles(sensitive="sex", discrete="job", continuous="age")
@@ -47,9 +47,7 @@ def of_pairs(found: Audit) -> dict[str, Any]:
     worst = [{**one, "label": None} for one in record["worst_pairs"]]
     people = [{**one, "label": None} for one in record["person_gaps"].pop("worst")]
     measures = {
-        name: one
-        for name, one in record["measures"].items()
-        if not name.startswith(("positive_", "negative_")) and name not in PEOPLE_MEASURES
+        name: one for name, one in record["measures"].items() if "[" not in name and MEASURES[name].family != "people"
     }
     fairlearn = {name: one for name, one in record["fairlearn"].items() if "parity" in name}
     rates = [(one["values"], one["selection_rate"], one["impact_ratio"]) for one in record["groups"]]
@@ -89,8 +87,10 @@ def found() -> Audit:
 
 def test_it_speaks_of_no_labels_and_measures_no_performance(found: Audit) -> None:
     record = found.record
-    assert (record.labels, record.by_label, record.calibration, record.score_distribution) == ((), (), (), None)
-    assert [name for name in found.measures if name in PEOPLE_MEASURES] == ["score_spread", "coverage", "impact_ratio"]
+    assert (record.labels, record.calibration, record.score_distribution) == ((), (), None)
+    assert [name for name in found.measures if MEASURES[name].family == "people"] == [
+        *("score_spread", "matched_share", "impact_ratio")
+    ]
     assert not [name for name in found.measures if name.startswith(("positive_", "negative_"))]
     assert "Their outcomes are not known, and not compared." in record.rule_in_words
     assert [note.kind for note in found.notes] == ["coverage", "no_labels"]

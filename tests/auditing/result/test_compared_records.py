@@ -92,7 +92,7 @@ def test_an_infinite_loss_has_a_difference(found: Audit) -> None:
     assert compare_series([before, after]).changes["log_loss"].difference.value == -np.inf
 
 
-@pytest.mark.parametrize("broken", [None, [], {}, {"format": "other"}, {"format": "likewise audit 1"}])
+@pytest.mark.parametrize("broken", [None, [], {}, {"format": "other"}, {"format": "likewise audit 2"}])
 def test_what_is_no_record_is_refused(found: Audit, broken: Any) -> None:
     with pytest.raises(ScoreError, match="record 2 is not that of an audit"):
         compare_series([found.to_dict(), broken])

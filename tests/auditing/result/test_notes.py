@@ -19,7 +19,7 @@ from likewise.explore._explorer import Explorer
 from likewise.report import to_html, to_markdown, to_model_card, to_page
 
 KINDS = ("label_is_decision", "auc_below_half")
-LENIENT = Policy(max_gap_mean=1, max_flip_rate=1, min_roc_auc=0, min_coverage=0, min_impact_ratio=0)
+LENIENT = Policy(max_gap_mean=1, max_flip_rate=1, min_roc_auc=0, min_matched_share=0, min_impact_ratio=0)
 
 
 def applicants(n: int = 200) -> pd.DataFrame:
@@ -49,7 +49,7 @@ def test_a_label_that_is_the_decision_is_noticed_and_passes_no_policy(words: tup
     assert "label_is_decision" in kinds(found)
     verdict = found.judge(LENIENT)
     assert {one.of: one.outcome for one in verdict.checks if one.outcome == "pass"}.keys() <= {
-        "coverage",
+        "matched_share",
         "impact_ratio",
     }
     assert all("label" in one.reason for one in verdict.select("inconclusive"))
@@ -93,7 +93,7 @@ def test_scores_of_the_other_label_are_noticed_and_pass_no_policy() -> None:
     found = audit_decisions(scores, y)
     assert kinds(found) == ["auc_below_half"]
     assert "0.2" in str(next(note for note in found.notes if note.kind == "auc_below_half"))
-    assert [one.of for one in found.judge(LENIENT).select("pass")] == ["coverage"]
+    assert [one.of for one in found.judge(LENIENT).select("pass")] == ["matched_share"]
     assert kinds(audit_decisions(scores, y, positive=0)) == []
 
 
@@ -161,14 +161,14 @@ def audit_outcome(name: str, **others: Any) -> Audit:
 
 @pytest.mark.parametrize("name", [*BAD, *GOOD])
 def test_who_is_worse_off_by_an_outcome_that_reads_as_bad_passes_only_once_it_is_said(name: str) -> None:
-    policy = Policy(min_impact_ratio=0, min_target_gap_mean=-1, max_flip_rate=1)
+    policy = Policy(min_impact_ratio=0, min_signed_gap=-1, max_flip_rate=1)
     for favourable in (None, 0, 1):
         found = audit_outcome(name, favourable=favourable)
         noted = [note for note in found.notes if note.kind == "favourable_assumed"]
         assert bool(noted) == (name in BAD and favourable is None)
         outcomes = {one.of: one.outcome for one in found.judge(policy).checks}
         doubted = "inconclusive" if noted else "pass"
-        assert outcomes == {"impact_ratio": doubted, "target_gap_mean": doubted, "flip_rate": "pass"}
+        assert outcomes == {"impact_ratio": doubted, "signed_gap": doubted, "flip_rate": "pass"}
         assert all("favourable=0 or favourable=1" in note.text for note in noted)
 
 

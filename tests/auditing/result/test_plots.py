@@ -64,7 +64,8 @@ def test_a_label_that_no_pair_has_is_named_with_those_there_are(found: Audit) ->
 def test_text_of_the_data_is_no_formula(found: Audit) -> None:
     record = found.to_dict()
     record["directions"][0] |= {"origin": ["$\\frac{"], "target": ["$^$ _{"]}
-    for one in (record["by_label"][1], record["distributions"]["slices"][2], record["score_distribution"]["slices"][1]):
+    record["labels"][1] = "$\\frac{$"
+    for one in (record["distributions"]["slices"][2], record["score_distribution"]["slices"][1]):
         one["label"] = "$\\frac{$"
     record["positive"] = "$\\frac{$"
     figure = Figure(figsize=(10, 10))

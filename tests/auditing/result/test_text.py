@@ -17,9 +17,9 @@ def test_the_headline_is_that_of_the_short_form(found: Audit) -> None:
 
 def test_numbers_stand_beside_their_baseline_with_intervals(found: Audit) -> None:
     rows = {line.split()[0]: line for line in str(found).splitlines()[2:]}
-    for one in (found["gap_mean"], found["within_gap_mean"]):
+    for one in (found["gap_mean"], found["same_group_gap_mean"]):
         assert f"{100 * one.value:.2f} pp ({100 * one.low:.2f} to {100 * one.high:.2f})" in rows["gap_mean"]  # type: ignore[operator]  # all are known
-    assert {"positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate", "coverage", "roc_auc"} <= set(rows)
+    assert {"gap_mean[1]", "gap_mean[0]", "rank_gap_mean", "flip_rate", "matched_share", "roc_auc"} <= set(rows)
 
 
 def test_the_direction_told_is_one_that_is_hardly_chance(

@@ -101,7 +101,7 @@ def test_low_scores_may_be_favourable(run: Run, scored_csv: Path) -> None:
 
 
 def test_a_reference_is_compared_with_and_verified(run: Run, scored_csv: Path, tmp_path: Path) -> None:
-    policy = write_policy(tmp_path, min_target_gap_mean=-0.05)
+    policy = write_policy(tmp_path, min_signed_gap=-0.05)
     asked = (*SCORED, "--reference", "race=blue", "--policy", policy, "--out", tmp_path / "audit")
     outcome = run("audit", scored_csv, *asked)
     assert outcome.code == 1  # blue people are scored higher by 0.2
@@ -109,7 +109,7 @@ def test_a_reference_is_compared_with_and_verified(run: Run, scored_csv: Path, t
     assert run("verify", tmp_path / "audit" / "audit.json", scored_csv).code == 0
     record = json.loads((tmp_path / "audit" / "audit.json").read_text())
     assert record["settings"]["reference"] == {"race": ["blue"]}
-    assert record["measures"]["target_gap_mean"]["high"] < -0.05
+    assert record["measures"]["signed_gap"]["high"] < -0.05
     assert read_json(run, scored_csv, *SCORED, "--reference", "blue")["settings"] == record["settings"]
     wrong = run("audit", scored_csv, *SCORED, "--reference", "pink")
     assert (wrong.code, "--reference is 'pink'" in wrong.stderr) == (2, True)
@@ -234,7 +234,7 @@ def test_people_read_the_numbers(run: Run, scored_csv: Path) -> None:
     record = read_json(run, scored_csv, *SCORED)
     outcome = run("audit", scored_csv, *SCORED)
     text = " ".join(outcome.stdout.split())
-    mean = record["measures"]["positive_gap_mean"]["value"]
+    mean = record["measures"]["gap_mean[yes]"]["value"]
     assert f"{record['pairs']['n_total']:,} comparable pairs among the 300 rows" in text
     assert f"Mean gap {100 * mean:.2f} pp" in text
     for words in (
@@ -361,7 +361,7 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "no policy file": (("{csv}", *SCORED, "--policy", "{folder}/p.toml"), "cannot be read"),
     "broken policy": (("{csv}", *SCORED, "--policy", "{csv}"), "is not TOML"),
-    "unknown limit": (("{csv}", *SCORED, "--policy", "{folder}/bad.toml"), "Did you mean 'max_positive_gap_mean'?"),
+    "unknown limit": (("{csv}", *SCORED, "--policy", "{folder}/bad.toml"), "Did you mean 'max_gap_mean'?"),
     "limit in percent": (("{csv}", *SCORED, "--policy", "{folder}/percent.toml"), "percent.toml: max_gap_mean is 20"),
     "no limits": (("{csv}", *SCORED, "--policy", "{folder}/unlimited.toml"), "unlimited.toml sets no limit"),
     "no model file": (("{csv}", *ASKED, "--model", "{folder}/m.onnx"), "There is no model file"),
@@ -375,7 +375,7 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
 def test_bad_use_is_one_line_and_exit_code_2(run: Run, scored_csv: Path, case: str) -> None:
     folder = scored_csv.parent
     (folder / "bad.pkl").write_bytes(b"anything")
-    (folder / "bad.toml").write_text("max_positve_gap_mean = 0.1\n")
+    (folder / "bad.toml").write_text("max_gap_meen = 0.1\n")
     (folder / "percent.toml").write_text("max_gap_mean = 20\n")
     (folder / "unlimited.toml").write_text("min_pairs = 5\n")
     (folder / "full" / "audit.md").mkdir(parents=True)

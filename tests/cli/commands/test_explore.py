@@ -53,7 +53,7 @@ def test_its_numbers_are_those_of_the_audit_command(run: Run, scored_csv: Path, 
     answer = served[0][0].look({"changes": 1, "shift": 0.1})
     assert answer["n_pairs"] == record["pairs"]["n"]
     assert answer["slices"][0]["gap_mean"] == record["measures"]["gap_mean"]["value"]
-    assert answer["coverage"] == record["measures"]["coverage"]["value"]
+    assert answer["matched_share"] == record["measures"]["matched_share"]["value"]
 
 
 def test_with_a_model_it_can_be_asked_what_if(
@@ -87,7 +87,7 @@ def test_the_saved_rule_and_policy_are_those_of_an_audit(
     run("explore", scored_csv, *SCORED, "--threshold", 0.6, "--continuous", "age", "--weight", "hours")
     assert served[0][0].about()["weights"] == "column 'hours'"
     text = served[0][0].to_toml({"changes": 1, "shift": 0.05})
-    assert Policy.from_toml_text(text).limits["min_coverage"] > 0
+    assert Policy.from_toml_text(text).limits["min_matched_share"] > 0
     path = tmp_path / "rule.toml"
     path.write_text(text, encoding="utf-8")
     asked = (*ASKED, "--scores", "p", "--weight", "hours", "--rule", path, "--policy", path)

@@ -109,7 +109,7 @@ def test_a_page_that_cannot_be_written_is_a_line(run: Run, folder: Path, asked: 
         (b"\xff\xfe\x00", "is not the record of an audit"),
         (b'{"a": NaN}', "is not the record of an audit"),
         (b"[1, 2]", "is not the record of an audit"),
-        (b'{"format": "likewise audit 1"}', "lacks likewise"),
+        (b'{"format": "likewise audit 2"}', "lacks likewise"),
     ],
 )
 def test_what_is_no_record_is_refused_in_a_line(run: Run, folder: Path, content: bytes | None, reason: str) -> None:
@@ -128,7 +128,7 @@ def test_what_is_no_record_is_refused_in_a_line(run: Run, folder: Path, content:
     "damage",
     [
         {"measures": []},
-        {"by_label": [{}]},
+        {"measures": {"gap_mean": {}}},
         {"worst_pairs": [{"gap": 1}]},
         {"directions": [{"origin": 3}]},
         {"person_gaps": None},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,13 +15,14 @@ from likewise.auditing.pairs._summary import ADDED, TransitionSums
 from likewise.auditing.question._question import Question, number_combinations
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import Weights, mean_of
-from likewise.record._internal import OF_TARGETS, Measure
+from likewise.record._internal import Measure, key_of
 
 Shares = dict[str, float | None]
+OF_TARGETS: Final = ("signed_gap", "control_only_rate", "target_only_rate")
 
 
 def measure_targets(
-    question: Question, gathered: Gathered, settings: AuditSettings, prefix: str = ""
+    question: Question, gathered: Gathered, settings: AuditSettings, part: str | None = None
 ) -> dict[str, Measure]:
     """Measure the pairs of a target and a control: signed mean gap, and who alone is approved."""
     reference, scores, table = question.reference, question.scores, question.table
@@ -45,7 +48,7 @@ def measure_targets(
         graph = PairGraph.of(target, control, scores.units, Weights.of(weights, len(target)))
         bounds = _bound(graph, sampled, gaps, changes, scores, settings.confidence)
     return {
-        f"{prefix}{name}": _place(exact[name], sampled[name], bounds.get(name), n, _ends(name, scores))
+        key_of(name, part): _place(exact[name], sampled[name], bounds.get(name), n, _ends(name, scores))
         for name in OF_TARGETS
     }
 

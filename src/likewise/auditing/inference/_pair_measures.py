@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from likewise.auditing.inference._intervals import (
     interval_of_mean,
 )
 from likewise.auditing.inference._quantile_intervals import quantile_intervals
-from likewise.auditing.inference._rank_intervals import allow_for_ranks, contribute_to_ranks
+from likewise.auditing.inference._rank_intervals import contribute_to_ranks
 from likewise.auditing.pairs._gaps import (
     GAP_TOLERANCE,
     QUANTILES,
@@ -32,7 +32,7 @@ from likewise.auditing.pairs._summary import PairSummary
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import WeightedOrder, Weights, mean_of
-from likewise.record._internal import PAIR_MEASURES, Measure
+from likewise.record._internal import MEASURES, SAME_GROUP_OF, Measure
 from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
@@ -40,6 +40,9 @@ Rows = NDArray[np.integer[Any]]
 MeasuresByLabel = dict[int | None, dict[str, Measure]]
 PairSet = tuple[ScoredPairs, PairSummary | None]  # pairs of one kind; where they are a sample, the summary of all
 PairSets = Sequence[PairSet]  # comparable pairs, and same-group ones
+OF_PAIRS: Final = [
+    name for name, kind in MEASURES.items() if kind.family == "pairs" and name not in SAME_GROUP_OF.values()
+]
 
 
 class PairFacts(Protocol):
@@ -162,8 +165,6 @@ class SummaryFacts:
 def measure_pairs(
     scored: ScoredPairs,
     summary: PairSummary | None,
-    spread: float,
-    of_spread: Influence,
     settings: AuditSettings,
     baseline: PairSet | None = None,
 ) -> MeasuresByLabel:
@@ -181,11 +182,11 @@ def measure_pairs(
         sides = [(one if of_all is None else one.none(), of_all) for one, of_all in sides]
     found: MeasuresByLabel = {}
     for label in (None, *range(0 if is_alike else n_labels)):
-        slices = [_Slice(*side, label, settings).measure(spread, of_spread) for side in sides]
+        slices = [_Slice(*side, label, settings).measure() for side in sides]
         found[label] = slices[0]
         for within in slices[1:]:
             found[label] |= excess[label]
-            found[label] |= {f"within_{name}": within[name] for name in PAIR_MEASURES}
+            found[label] |= {same_group: within[name] for name, same_group in SAME_GROUP_OF.items()}
     return found | {0: found[None]} if is_alike else found
 
 
@@ -224,14 +225,14 @@ def _find_excess(sides: PairSets, before: PairSets | None) -> dict[str, Excess]:
     equal = [equal_in_discrete(scored.pairs) for scored, _ in sides]
     if not all(one.all() for one in equal):
         few = [Partners(one.pairs, people, counts) for (one, _), counts in zip(sides, equal, strict=True)]
-        gaps = values[0]["excess_gap_mean"], values[1]["excess_gap_mean"]
-        found["excess_equal_gap_mean"] = Excess((few[0], few[1]), gaps, people)
+        gaps = values[0]["excess"], values[1]["excess"]
+        found["excess_equal"] = Excess((few[0], few[1]), gaps, people)
     return found
 
 
 def _values_of(scored: ScoredPairs) -> dict[str, NDArray[Any]]:
-    found: dict[str, NDArray[Any]] = {"excess_gap_mean": scored.gaps, "excess_rank_gap_mean": scored.rank_gaps}
-    return found if scored.flips is None else found | {"excess_flip_rate": scored.flips}
+    found: dict[str, NDArray[Any]] = {"excess": scored.gaps, "excess_rank_gap": scored.rank_gaps}
+    return found if scored.flips is None else found | {"excess_flips": scored.flips}
 
 
 def measure_parts(
@@ -269,11 +270,11 @@ class _Slice:
         self._sample = ExactFacts(part.gaps, part.rank_gaps, part.weight_of_flips, weights=part.weights)
         self._facts: PairFacts = self._sample if summary is None else SummaryFacts(summary, label)
 
-    def measure(self, spread: float, of_spread: Influence) -> dict[str, Measure]:
+    def measure(self) -> dict[str, Measure]:
         """Take every measure."""
         n = self._facts.n
         if n == 0:
-            return {name: Measure(None) for name in PAIR_MEASURES}
+            return {name: Measure(None) for name in OF_PAIRS}
         known, quantiles = dict[str, Influence](), dict[str, Interval | None]()
         if self._settings.n_resamples and len(self._part):
             part, scored = self._part, self._scored
@@ -282,11 +283,10 @@ class _Slice:
         found = self._measure_columns(known, quantiles)
         limit = self._settings.gap_limit
         found["gap_share_above"] = self._measure_share(self._facts.share_above(limit), known.get("gap_share_above"))
-        found["gap_over_spread"] = self._relate(found["gap_mean"], known.get("gap_mean"), spread, of_spread)
         found["flip_rate"] = Measure(None, n=n)
         if self._scored.flips is not None:
             found["flip_rate"] = self._measure_share(self._facts.flip_rate(), known.get("flip_rate"))
-        return {name: found[name] for name in PAIR_MEASURES}
+        return {name: found[name] for name in OF_PAIRS}
 
     def _find_influence(self, graph: PairGraph) -> dict[str, Influence]:
         """Return the influence on every mean and share."""
@@ -308,52 +308,31 @@ class _Slice:
     def _measure_columns(
         self, known: Mapping[str, Influence], quantiles: Mapping[str, Interval | None]
     ) -> dict[str, Measure]:
-        """Measure means, quantiles and maxima of gaps and rank gaps."""
+        """Measure mean, quantiles and maximum of the gaps, and the mean rank gap."""
         confidence, most = self._settings.confidence, self._most_of
-        places = {f"{column}_{name}": (column, share) for column in most for name, share in QUANTILES.items()}
         n = self._facts.n
         found = {
-            name: _measure(self._facts.quantile(column, share), quantiles.get(name), n)
-            for name, (column, share) in places.items()
+            f"gap_{name}": _measure(self._facts.quantile("gap", share), quantiles.get(f"gap_{name}"), n)
+            for name, share in QUANTILES.items()
         }
         for column, largest in most.items():
             mean, of_mean = self._facts.mean(column), known.get(f"{column}_mean")
             unseen = min(self._scored.unseen, 1.0) if column == "rank_gap" else self._scored.unseen
             interval = None if of_mean is None else interval_of_mean(mean, of_mean, confidence, 0.0, largest, unseen)
             found[f"{column}_mean"] = _measure(mean, interval, n)
-            found[f"{column}_max"] = Measure(self._facts.largest(column), n=n)  # no resample goes beyond it
-        return found
+        return found | {"gap_max": Measure(self._facts.largest("gap"), n=n)}  # no resample goes beyond it
 
     def _bound_quantiles(self, graph: PairGraph) -> dict[str, Interval | None]:
-        """Bound the quantiles of gaps and rank gaps; the latter also by how uncertain everybody's rank is."""
-        found: dict[str, Interval | None] = {}
-        confidence, n_people = self._settings.confidence, self._scored.scores.weighing.effective
-        for column, most in self._most_of.items():
-            quantile_of, around = partial(self._sample.quantile, column), partial(self._facts.around, column)
-            how: dict[str, Any] = {"confidence": confidence, "most": most, "around": around}
-            ends = quantile_intervals(graph, self._columns[column], quantile_of, [*QUANTILES.values()], **how)
-            for (name, share), interval in zip(QUANTILES.items(), ends, strict=True):
-                found[f"{column}_{name}"] = interval
-                if column == "rank_gap" and interval is not None:
-                    quantile, ordered = self._facts.quantile(column, share), self._sample.ordered(column)
-                    allowed = allow_for_ranks(interval, quantile, ordered, n_people, confidence)
-                    found[f"{column}_{name}"] = allowed
-        return found
+        """Bound the quantiles of gaps."""
+        quantile_of, around = partial(self._sample.quantile, "gap"), partial(self._facts.around, "gap")
+        how: dict[str, Any] = {"confidence": self._settings.confidence, "most": self._scored.largest, "around": around}
+        ends = quantile_intervals(graph, self._columns["gap"], quantile_of, [*QUANTILES.values()], **how)
+        return {f"gap_{name}": interval for name, interval in zip(QUANTILES, ends, strict=True)}
 
     def _measure_share(self, share: float, known: Influence | None) -> Measure:
         """Bound a share by how the pairs it holds for are distributed over people."""
         interval = None if known is None else bound_share(share, known, self._settings.confidence)
         return _measure(share, interval, self._facts.n)
-
-    def _relate(self, mean: Measure, known: Influence | None, spread: float, of_spread: Influence) -> Measure:
-        if spread == 0 or mean.value is None:
-            return Measure(None, n=mean.n)
-        value, interval = mean.value / spread, None
-        if known is not None:  # scores that are far apart make both larger, so that the ratio varies less
-            related = known.scaled(1 / spread, of_spread.by_unit * -value / spread)
-            unseen = self._scored.unseen / spread
-            interval = interval_of_mean(value, related, self._settings.confidence, 0.0, np.inf, unseen)
-        return _measure(value, interval, mean.n)
 
 
 def _measure(value: float, interval: Interval | None, n: int) -> Measure:

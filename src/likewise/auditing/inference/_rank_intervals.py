@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise._ranking import Levels, Ranking
-from likewise.auditing.inference._intervals import Interval
 from likewise.auditing.question._weights import Weights
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer]
-COMMON: Final = 5  # of n people with n scores, about one in n pairs has a certain rank gap, and hardly five
-
-
-def allow_for_ranks(
-    interval: Interval, quantile: float, ordered: Floats, n_people: float, confidence: float
-) -> Interval:
-    """Widen the interval of a quantile of rank gaps: a rank gap is a share of people, and uncertain as such.
-
-    Where scores repeat, many pairs have one and the same rank gap, and the ends of the interval move with it.
-    """
-    from scipy.special import ndtri
-
-    z = float(ndtri((1 + confidence) / 2))
-    reach = z * math.sqrt(max(quantile * (1 - quantile), 0.0) / n_people)
-    low, high = (
-        quantile - math.hypot(quantile - interval[0], reach),
-        quantile + math.hypot(interval[1] - quantile, reach),
-    )
-    starts = np.searchsorted(ordered, interval, side="left")
-    ends = np.searchsorted(ordered, interval, side="right")
-    # an end between two gaps stands for the further one
-    places = max(int(ends[0]) - 1, 0), min(int(starts[1]), len(ordered) - 1)
-    for place, sign in zip(places, (-1, 1), strict=True):
-        gap = float(ordered[place])
-        n_equal = int(np.diff(np.searchsorted(ordered, [gap, np.nextafter(gap, 2.0)]))[0])
-        if n_equal * n_people > COMMON * len(ordered):
-            moved = gap + sign * z * math.sqrt(gap * (1 - gap) / n_people)
-            low, high = (min(low, moved), high) if sign < 0 else (low, max(high, moved))
-    return max(low, 0.0), min(high, 1.0)
 
 
 def contribute_to_ranks(

@@ -24,7 +24,7 @@ from likewise.auditing.people._bounds import (
 from likewise.auditing.people._calibration import Calibration
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.question._weights import Weights, spread_between, sum_products
-from likewise.record._internal import PEOPLE_MEASURES, Measure
+from likewise.record._internal import MEASURES, Measure
 from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
@@ -314,7 +314,7 @@ def list_measures(scores: Scores, outcomes: Floats | None) -> list[str]:
         names = set(OF_NUMBERS if outcomes is not None else OF_NUMBERS[:1])
     else:
         names = set(OF_LABELS).difference(DECIDED if scores.decisions is None else ())
-    return [name for name in PEOPLE_MEASURES if name in names]
+    return [name for name in MEASURES if name in names]
 
 
 def open_ledger(scores: Scores, table: CodedTable, outcomes: Floats | None) -> Ledger | None:

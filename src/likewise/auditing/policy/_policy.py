@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -15,24 +15,20 @@ import numpy as np
 from likewise._checks import check_plain_data, suggest
 from likewise._files import refuse_pipe
 from likewise.exceptions import PolicyError
-from likewise.record._internal import PART_MEASURES, TRANSITION_MEASURES, Sense, known_measures, sense_of, slice_of
+from likewise.record._internal import MEASURES, MeasureKind, Sense, name_part
 
 MIN_PAIRS: Final = 30
+N_LISTED: Final = 10  # measures in a message
 MOST_RATIO: Final = 5.0  # a limit beyond was meant in percent
 TOOL_TABLE: Final = ("tool", "likewise", "policy")  # where a policy lives in pyproject.toml
-# Ends of the measures that cannot lie outside 0 to 1; a limit of 5, meant as 5%, would never be reached.
-SHARES: Final = (
-    *("rank_gap_mean", "rank_gap_median", "rank_gap_q3", "rank_gap_q95", "rank_gap_max", "flip_rate"),
-    *("gap_share_above", "roc_auc", "average_precision", "accuracy", "f1", "brier", "calibration_error"),
-    *("coverage", "control_only_rate", "target_only_rate", "favoured_share", "only_approved_share"),
-    "certified_share",
-)
-SIGNED: Final = (
-    *("target_gap_mean", "signed_gap_mean", "adjusted_gap"),
-    *("part", "part_share", "sensitive_part", "sensitive_part_share"),
-)
-# gaps, besides those so called
-OF_SCORES: Final = ("adjusted_gap", "certified_mean", "certified_max", "part", "sensitive_part")
+# The limits on a part of the audit each stand in a table of their own: which parts there are, an example of limits on
+# one, and whether a measure can be limited there.
+TABLES: Final[Mapping[str, tuple[str, str, Callable[[MeasureKind], bool]]]] = {
+    "labels": ("label", "max_gap_mean = 0.2", lambda kind: kind.is_by_label),
+    "transitions": ("transition", "min_adjusted_gap = -0.05", lambda kind: kind.family == "direction"),
+    "columns": ("column", "max_part_share = 0.2", lambda kind: kind.family == "column"),
+}
+Limits = Mapping[str, float]
 
 
 class Policy:
@@ -46,70 +42,79 @@ class Policy:
     ----------
     min_pairs : int
         A measure of fewer pairs is not judged: its check is inconclusive.
+    labels : mapping of label to limits, optional
+        Limits on the pairs with one label, such as ``{1: {"max_gap_mean": 0.2}}``: on gaps and their excess.
     transitions : mapping of transition to limits, optional
         Limits on single transitions between sensitive values, such as
         ``{"sex: Male → Female": {"min_adjusted_gap": -0.05}}``. ``→`` may be written ``->``; where there are several
-        sensitive columns, name all: ``"sex, race: m, white → f, black"``. The measures are ``adjusted_gap`` (of people
-        alike in every compared column; negative where the second group is worse off), ``signed_gap_mean`` (the mean as
-        it is), ``favoured_share`` (of pairs in which the second group's person has the better score) and
-        ``only_approved_share`` (in which only that person is approved).
+        sensitive columns, name all: ``"sex, race: m, white → f, black"``. The first group is the control, the second
+        the target. The measures are ``adjusted_gap`` (of people alike in every compared column; negative where the
+        target is worse off), ``signed_gap`` (the mean as it is), ``target_better_rate`` (share of pairs in which the
+        target has the better score), ``target_only_rate`` (in which only the target is approved) and the same of the
+        control.
     columns : mapping of column to limits, optional
         Limits on what single columns make of the mean gap, such as ``{"postcode": {"max_part_share": 0.2}}``, for
         audits that :func:`likewise.attribute_gaps` went on with. The measures are ``part``, in units of the gap, and
         ``part_share``.
     **limits : float
-        Such as ``max_positive_gap_mean=0.2``, ``max_flip_rate=0.05``, ``min_roc_auc=0.8``, ``min_coverage=0.5``.
+        Such as ``max_excess=0.02``, ``max_flip_rate=0.05``, ``min_roc_auc=0.8``, ``min_matched_share=0.5``.
         A policy without limits is allowed in Python, and every verdict by it is inconclusive; a file needs one.
 
     Examples
     --------
     >>> from likewise.auditing import Policy
-    >>> Policy(max_positive_gap_mean=0.2, max_flip_rate=0.05)
-    Policy(max_positive_gap_mean=0.2, max_flip_rate=0.05, min_pairs=30)
-    >>> Policy.from_toml_text("min_roc_auc = 0.8").limits["min_roc_auc"]
-    0.8
+    >>> Policy(max_gap_mean=0.2, max_flip_rate=0.05)
+    Policy(max_gap_mean=0.2, max_flip_rate=0.05, min_pairs=30)
+    >>> Policy.from_toml_text("labels.1.max_gap_mean = 0.2") == Policy(labels={1: {"max_gap_mean": 0.2}})
+    True
     >>> list(Policy(transitions={"sex: Male -> Female": {"min_adjusted_gap": -0.05}}).transitions)
     ['sex: Male → Female']
     >>> Policy(min_certified_share=0.95, columns={"postcode": {"max_part_share": 0.2}})
     Policy(min_certified_share=0.95, columns={'postcode': {'max_part_share': 0.2}}, min_pairs=30)
     """
 
-    __slots__ = ("_columns", "_limits", "_min_pairs", "_transitions")
+    __slots__ = ("_limits", "_min_pairs", "_tables")
 
     def __init__(
         self,
         *,
         min_pairs: int = MIN_PAIRS,
-        transitions: Mapping[str, Mapping[str, float]] | None = None,
-        columns: Mapping[str, Mapping[str, float]] | None = None,
+        labels: Mapping[Any, Limits] | None = None,
+        transitions: Mapping[str, Limits] | None = None,
+        columns: Mapping[str, Limits] | None = None,
         **limits: float,
     ) -> None:
         if isinstance(min_pairs, bool) or not isinstance(min_pairs, int | np.integer) or min_pairs < 0:
             raise PolicyError(f"min_pairs is {min_pairs!r}; give a whole number, 0 or more.")
         self._min_pairs = int(min_pairs)
-        self._limits = _check_limits(limits, known_measures())
-        self._transitions = _check_transitions({} if transitions is None else transitions)
-        self._columns = _check_columns({} if columns is None else columns)
+        self._limits = _check_limits(limits, [name for name, kind in MEASURES.items() if kind.is_of_whole])
+        tables = {"labels": labels, "transitions": transitions, "columns": columns}
+        self._tables = {name: _check_table(name, {} if table is None else table) for name, table in tables.items()}
 
     @property
-    def limits(self) -> Mapping[str, float]:
+    def limits(self) -> Limits:
         """The limits by name, in the order given."""
         return MappingProxyType(self._limits)
 
     @property
-    def transitions(self) -> Mapping[str, Mapping[str, float]]:
-        """The limits on single transitions, in the order given."""
-        return MappingProxyType(self._transitions)
+    def labels(self) -> Mapping[str, Limits]:
+        """The limits on the pairs with one label, in the order given."""
+        return MappingProxyType(self._tables["labels"])
 
     @property
-    def columns(self) -> Mapping[str, Mapping[str, float]]:
+    def transitions(self) -> Mapping[str, Limits]:
+        """The limits on single transitions, in the order given."""
+        return MappingProxyType(self._tables["transitions"])
+
+    @property
+    def columns(self) -> Mapping[str, Limits]:
         """The limits on what single columns make of the mean gap, in the order given."""
-        return MappingProxyType(self._columns)
+        return MappingProxyType(self._tables["columns"])
 
     @property
     def has_limits(self) -> bool:
         """Whether there is any limit."""
-        return bool(self._limits or self._transitions or self._columns)
+        return bool(self._limits or any(self._tables.values()))
 
     @property
     def min_pairs(self) -> int:
@@ -126,13 +131,16 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that :meth:`from_dict` takes; it is JSON."""
-        parts = {"transitions": self._transitions, "columns": self._columns}
-        tables = {part: {name: dict(limits) for name, limits in one.items()} for part, one in parts.items() if one}
+        tables = {
+            name: {part: dict(limits) for part, limits in table.items()}
+            for name, table in self._tables.items()
+            if table
+        }
         return {**self._limits, **tables, "min_pairs": self._min_pairs}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Policy:
-        """Make a policy of plain data: limits by name, ``transitions``, ``columns``, and ``min_pairs``."""
+        """Make a policy of plain data: limits by name, ``labels``, ``transitions``, ``columns``, and ``min_pairs``."""
         check_plain_data(data, "A policy", PolicyError, "limits by name")
         return cls(**data)
 
@@ -141,9 +149,9 @@ class Policy:
         """Read a policy from a TOML file.
 
         The limits stand at the top of the file or under ``[policy]``; in a file called ``pyproject.toml``, under
-        ``[tool.likewise.policy]``. Those on a transition stand in a table of their own, such as
-        ``[transitions."sex: Male → Female"]``, or ``[policy.transitions."sex: Male → Female"]``; those on what a column
-        makes of the gap, in ``[columns.postcode]``.
+        ``[tool.likewise.policy]``. Those on the pairs with one label stand in a table of their own, such as
+        ``[labels.1]`` or ``[policy.labels.1]``; those on a transition in ``[transitions."sex: Male → Female"]``; those
+        on what a column makes of the gap, in ``[columns.postcode]``.
         """
         file = Path(path)
         refuse_pipe(file)
@@ -176,17 +184,6 @@ def split_limit(name: str) -> tuple[Sense, str]:
     return cast(Sense, name[:3]), name[4:]
 
 
-def limits_scores(measure: str) -> bool:
-    """Return whether a measure is in the unit of the scores, and so at most 1 where these are probabilities."""
-    rest = measure.removeprefix(slice_of(measure)).removeprefix("within_").removeprefix("excess_")
-    if measure in OF_SCORES:
-        return True
-    return rest.startswith(("gap_", "target_gap_", "signed_gap_")) and rest not in (
-        "gap_over_spread",
-        "gap_share_above",
-    )
-
-
 def hint_percent(limit: float) -> str:
     """Return how to write a limit that was probably meant in percent."""
     return f" Give {limit / 100:g} for {limit:g}%." if 1 < abs(limit) <= 100 else ""
@@ -197,43 +194,35 @@ def plain_transition(name: str) -> str:
     return " ".join(name.replace("->", " → ").replace("→", " → ").split())
 
 
-def _check_transitions(given: Any) -> dict[str, Mapping[str, float]]:
-    """Refuse what is no mapping of transitions to limits."""
+def _check_table(table: str, given: Any) -> dict[str, Limits]:
+    """Refuse what is no mapping of labels, transitions or columns to limits on their measures."""
+    what, example, is_limited = TABLES[table]
     if not isinstance(given, Mapping):
-        raise PolicyError(f"transitions is {reprlib.repr(given)}; map names such as 'sex: Male → Female' to limits.")
-    checked: dict[str, Mapping[str, float]] = {}
-    for asked, limits in given.items():
-        name = plain_transition(asked) if isinstance(asked, str) else ""
-        if " → " not in name:
-            raise PolicyError(f"{asked!r} is no transition. Write it as 'sex: Male → Female', or with '->'.")
+        raise PolicyError(f"{table} is {reprlib.repr(given)}; map each {what} to its limits, such as {example}.")
+    allowed = [name for name, kind in MEASURES.items() if is_limited(kind)]
+    checked: dict[str, Limits] = {}
+    for part, limits in given.items():
+        name = _name_part(table, part)
         if not isinstance(limits, Mapping) or not limits:
-            raise PolicyError(f"Transition '{name}' has no limits. Give some, such as min_adjusted_gap = -0.05.")
+            raise PolicyError(f"{what.capitalize()} '{name}' has no limits. Give some, such as {example}.")
         if name in checked:
-            raise PolicyError(f"Transition '{name}' is given twice. Put its limits together.")
+            raise PolicyError(f"{what.capitalize()} '{name}' is given twice. Put its limits together.")
         try:
-            checked[name] = MappingProxyType(_check_limits(limits, list(TRANSITION_MEASURES)))
+            checked[name] = MappingProxyType(_check_limits(limits, allowed))
         except PolicyError as error:
-            raise PolicyError(f"Transition '{name}': {error}") from error
+            raise PolicyError(f"{what.capitalize()} '{name}': {error}") from error
     return checked
 
 
-def _check_columns(given: Any) -> dict[str, Mapping[str, float]]:
-    """Refuse what is no mapping of columns to limits."""
-    if not isinstance(given, Mapping):
-        raise PolicyError(
-            f"columns is {reprlib.repr(given)}; map names of columns to limits on their parts of the gap."
-        )
-    checked: dict[str, Mapping[str, float]] = {}
-    for name, limits in given.items():
-        if not isinstance(name, str):
-            raise PolicyError(f"{name!r} is no name of a column. Names are text.")
-        if not isinstance(limits, Mapping) or not limits:
-            raise PolicyError(f"Column '{name}' has no limits. Give some, such as max_part_share = 0.2.")
-        try:
-            checked[name] = MappingProxyType(_check_limits(limits, list(PART_MEASURES)))
-        except PolicyError as error:
-            raise PolicyError(f"Column '{name}': {error}") from error
-    return checked
+def _name_part(table: str, part: Any) -> str:
+    """Return the name of a label, transition or column as checks have it."""
+    if table == "labels":
+        return name_part(part)
+    if not isinstance(part, str):
+        raise PolicyError(f"{part!r} is no name of a {TABLES[table][0]}. Names are text.")
+    if table == "transitions" and " → " not in plain_transition(part):
+        raise PolicyError(f"{part!r} is no transition. Write it as 'sex: Male → Female', or with '->'.")
+    return plain_transition(part) if table == "transitions" else part
 
 
 def _check_limits(limits: Mapping[str, Any], known: list[str]) -> dict[str, float]:
@@ -253,22 +242,22 @@ def _check_limit(name: str, limit: Any, known: list[str]) -> float:
     measure = split_limit(name)[1]
     if name not in (f"max_{measure}", f"min_{measure}") or measure not in known:
         raise PolicyError(f"A policy has no limit {name!r}.{_advise(name, known)}")
-    if sense_of(measure) not in (None, name[:3]):
+    kind = MEASURES[measure]
+    if kind.sense not in (None, name[:3]):
         few = "large" if name.startswith("min") else "small"
         raise PolicyError(
-            f"{name} passes only where {measure} is {few}, which is the worse side. "
-            f"Write {sense_of(measure)}_{measure}."
+            f"{name} passes only where {measure} is {few}, which is the worse side. Write {kind.sense}_{measure}."
         )
     plain = limit.item() if isinstance(limit, np.generic) else limit
     if isinstance(plain, bool) or not isinstance(plain, int | float) or not -1e300 < plain < 1e300:
         raise PolicyError(f"{name} is {reprlib.repr(limit)}; give a finite number, such as 0.1.")
     if measure == "impact_ratio" and plain > MOST_RATIO:
         raise PolicyError(f"{name} is {plain:g}, but a ratio of two rates is near 1.{hint_percent(plain)}")
-    least, most = _range_of(measure)
+    least, most = kind.range
     if not least <= plain <= most:
         ends = {"at least": least, "at most": most}
         bounds = " and ".join(f"{words} {end:g}" for words, end in ends.items() if math.isfinite(end))
-        hint = hint_percent(plain) if measure.endswith(SHARES) else ""
+        hint = hint_percent(plain) if most == 1 else ""
         raise PolicyError(f"{name} is {plain:g}, but {measure} is always {bounds}.{hint}")
     return float(plain)
 
@@ -276,37 +265,22 @@ def _check_limit(name: str, limit: Any, known: list[str]) -> float:
 def _advise(name: str, known: list[str]) -> str:
     if name in known:
         return f" Write {' or '.join(f'{sense}_{name}' for sense in _senses(name))}."
-    if known == list(TRANSITION_MEASURES):
-        return f" Of a transition, max_ or min_ and {', '.join(known[:-1])} or {known[-1]} can be limited."
-    if known == list(PART_MEASURES):
-        return " Of a column, max_ or min_ and part or part_share can be limited."
+    if len(known) < N_LISTED:
+        return f" Here, max_ or min_ and {', '.join(known[:-1])} or {known[-1]} can be limited."
+    measure = name[4:] if name.startswith(("max_", "min_")) else name  # that start makes all limits look alike
     can_be = [
-        "min_pairs",
-        "transitions",
-        "columns",
+        *("min_pairs", *TABLES),
         *(f"{sense}_{measure}" for measure in known for sense in _senses(measure)),
     ]
-    measure = name[4:] if name.startswith(("max_", "min_")) else name  # that start makes all limits look alike
     alike = [limit for limit in can_be if suggest(measure, [limit[4:]])]
     return suggest(name, alike) or (
-        " Limits are max_ or min_ and a measure, such as max_positive_gap_mean; likewise.auditing.known_measures() "
-        "lists the measures."
+        " Limits are max_ or min_ and a measure, such as max_gap_mean; likewise.auditing.MEASURES has their names."
     )
 
 
 def _senses(measure: str) -> tuple[str, ...]:
-    sense = sense_of(measure)
+    sense = MEASURES[measure].sense
     return ("max", "min") if sense is None else (sense,)
-
-
-def _range_of(measure: str) -> tuple[float, float]:
-    if "excess_" in measure:
-        return (-1.0, 1.0) if measure.endswith(SHARES) else (-math.inf, math.inf)
-    if measure == "r2":
-        return -math.inf, 1.0
-    if measure in SIGNED:
-        return -math.inf, math.inf
-    return 0.0, 1.0 if measure.endswith(SHARES) else math.inf
 
 
 def _from_toml(text: str, origin: str, *, in_project: bool) -> Policy:

@@ -10,65 +10,69 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from likewise._checks import check_choice, suggest
-from likewise._format import count_of, show_found, show_limit, show_value, sum_up
+from likewise._format import count_of, sum_up
 from likewise.auditing.inference._intervals import FEWEST_PEOPLE
 from likewise.auditing.people._bounds import FEWEST_OF_LABEL, OF_RAREST, OF_SQUARES
 from likewise.auditing.policy._policy import (
     Policy,
     hint_percent,
-    limits_scores,
     plain_transition,
     read_policy,
     split_limit,
 )
 from likewise.exceptions import MissingExtra, PolicyError
 from likewise.record._internal import (
-    CERTIFIED_MEASURES,
-    PART_MEASURES,
-    PEOPLE_MEASURES,
-    SENSITIVE_MEASURES,
-    TARGET_MEASURES,
-    TRANSITION_MEASURES,
+    MEASURES,
     Attribution,
     Check,
     ColumnDirections,
     Direction,
     Measure,
+    MeasureKind,
     Note,
     NoteKind,
     Outcome,
     Sense,
     VerdictRecord,
-    counted_in,
+    key_of,
     name_people,
+    show_limit,
+    show_value,
 )
 
 EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
 LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
 MOST_TIMES: Final = 1000  # as many people: beyond, a number would mislead
 MOST_DECIMALS: Final = 12
-WITHOUT_INTERVAL: Final = ("gap_max", "coverage", "certified_max")  # facts about the people and pairs at hand
 N_SHOWN: Final = 3
 N_LISTED: Final = 10
+PARTS: Final = ("part", "part_share")
 REVERSED: Final = 0.5  # ROC AUC below which the scores are of another label
-OF_NEITHER: Final = ("coverage", "score_spread", *CERTIFIED_MEASURES)  # the same whichever label the scores are of
-WITHOUT_LABELS: Final = (*OF_NEITHER, "impact_ratio")  # mean the same whatever the label is
-DIRECTED: Final = ("impact_ratio", *TARGET_MEASURES, *TRANSITION_MEASURES)  # about who is worse off
+WITHOUT_LABELS: Final = ("matched_share", "score_spread", "impact_ratio")  # mean the same whatever the label is
 
 
-def _is_of_pairs(name: str) -> bool:
+def _is_of_pairs(kind: MeasureKind) -> bool:
     """Whether a measure is about people who are comparable: found ones, or any that the rule allows."""
-    return name not in PEOPLE_MEASURES
+    return kind.family != "people"
+
+
+def _is_directed(kind: MeasureKind) -> bool:
+    """Whether a measure is about who is worse off."""
+    return kind.family == "direction" or kind.name == "impact_ratio"
+
+
+def _is_of_labels(kind: MeasureKind) -> bool:
+    return kind.family != "certified" and kind.name not in WITHOUT_LABELS
 
 
 # the notes that a pass is doubted for, and the measures that each is about
-DOUBTS: Final[Mapping[NoteKind, Callable[[str], bool]]] = {
+DOUBTS: Final[Mapping[NoteKind, Callable[[MeasureKind], bool]]] = {
     "collapsed": _is_of_pairs,
-    "label_is_decision": lambda name: name not in WITHOUT_LABELS,
+    "label_is_decision": _is_of_labels,
     "derived_column": _is_of_pairs,
-    "alike_groups": lambda name: _is_of_pairs(name) or name == "impact_ratio",
+    "alike_groups": lambda kind: _is_of_pairs(kind) or kind.name == "impact_ratio",
     "alike_values": _is_of_pairs,
-    "favourable_assumed": lambda name: name in DIRECTED,
+    "favourable_assumed": _is_directed,
 }
 
 
@@ -106,7 +110,7 @@ class Verdict(VerdictRecord):
     @property
     def headline(self) -> str:
         """The outcome in one sentence."""
-        of_pairs = [counted_in(one.of) == "pairs" for one in self.checks]
+        of_pairs = [MEASURES[one.of].counted_in == "pairs" for one in self.checks]
         return str(sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs)))
 
     def __str__(self) -> str:
@@ -143,23 +147,29 @@ def judge(
     """
     policy = read_policy(policy)
     scored = "log_loss" in measures  # which only probabilities have
-    checks = tuple(
-        _check(name, limit, measures, policy.min_pairs, points, scored) for name, limit in policy.limits.items()
-    )
-    for asked, limits in policy.transitions.items():
-        found, named = find_transition(
-            asked, {tuple(sensitive): directions, **{(one.column,): one.directions for one in by_column}}
-        )
-        checks += tuple(
-            replace(_check(name, limit, found.measures, policy.min_pairs, points, scored), transition=named)
-            for name, limit in limits.items()
-        )
+    sides: dict[tuple[str, ...], Sequence[Direction]] = {tuple(sensitive): directions}
+    sides |= {(one.column,): one.directions for one in by_column}
+    asked: list[tuple[str | None, Mapping[str, float], Mapping[str, Measure]]] = [(None, policy.limits, measures)]
+    for label, limits in policy.labels.items():
+        names = [one[4:] for one in limits]
+        known = {name: measures[key_of(name, label)] for name in names if key_of(name, label) in measures}
+        asked.append((label, limits, known))
+    for transition, limits in policy.transitions.items():
+        found, named = find_transition(transition, sides)
+        asked.append((named, limits, found.measures))
     for column, limits in policy.columns.items():
-        parts = find_parts(column, attribution, columns)
-        checks += tuple(
-            replace(_check(name, limit, parts, policy.min_pairs, points, scored), column=column)
-            for name, limit in limits.items()
+        asked.append((column, limits, find_parts(column, attribution, columns)))
+    checks = tuple(
+        _check(
+            Check(name, Measure(None), limit, split_limit(name)[0], "inconclusive", "", part),
+            known,
+            policy,
+            points,
+            scored,
         )
+        for part, limits, known in asked
+        for name, limit in limits.items()
+    )
     checks = tuple(_doubt(_add_need(check, n_people), measures, notes) for check in checks)
     outcomes = {one.outcome for one in checks}
     outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
@@ -209,23 +219,26 @@ def find_parts(column: str, attribution: Attribution | None, known: Collection[s
         if one.column == column:
             return {"part": one.part or Measure(None), "part_share": one.part_share or Measure(None)}
     n = attribution.n_pairs
-    return dict.fromkeys(PART_MEASURES, Measure(None) if column in attribution.seen else Measure(0.0, 0.0, 0.0, n))
+    return dict.fromkeys(PARTS, Measure(None) if column in attribution.seen else Measure(0.0, 0.0, 0.0, n))
 
 
 def _check(
-    name: str, limit: float, measures: Mapping[str, Measure], min_pairs: int, points: bool, are_probabilities: bool
+    check: Check, measures: Mapping[str, Measure], policy: Policy, points: bool, are_probabilities: bool
 ) -> Check:
-    sense, measure = split_limit(name)
-    if abs(limit) > 1 and limits_scores(measure) and are_probabilities:
+    """Judge one limit by the measures of the part that it is on."""
+    kind, limit = MEASURES[check.of], check.limit
+    if abs(limit) > 1 and kind.unit == "gap" and are_probabilities:
         hint = hint_percent(limit)
         at = "at most 1" if limit > 0 else "at least -1"
-        raise PolicyError(f"{name} is {limit:g}, but gaps between probabilities are always {at}.{hint}")
-    found = measures.get(measure)
-    unknown = _why_not(measure, found, min_pairs)
+        raise PolicyError(f"{check.name} is {limit:g}, but gaps between probabilities are always {at}.{hint}")
+    found = measures.get(check.of)
+    unknown = _why_not(check, found, policy.min_pairs)
     if found is None or unknown:
-        return Check(name, found or Measure(None), limit, sense, "inconclusive", unknown)
-    outcome = _compare(found, limit, sense)
-    return Check(name, found, limit, sense, outcome, _reason(measure, found, limit, sense, outcome, points))
+        return replace(check, measure=found or Measure(None), reason=unknown)
+    outcome = _compare(found, limit, check.sense)
+    return replace(
+        check, measure=found, outcome=outcome, reason=_reason(kind.name, found, limit, check.sense, outcome, points)
+    )
 
 
 def _doubt(check: Check, measures: Mapping[str, Measure], notes: Sequence[Note]) -> Check:
@@ -236,49 +249,52 @@ def _doubt(check: Check, measures: Mapping[str, Measure], notes: Sequence[Note])
 
 def _why_doubted(name: str, measures: Mapping[str, Measure], notes: Sequence[Note]) -> str:
     """Return why nothing passes by a measure; nothing if it may."""
-    doubts = [note.text for note in notes if note.kind in DOUBTS and DOUBTS[note.kind](name)]
+    kind = MEASURES[name]
+    doubts = [note.text for note in notes if note.kind in DOUBTS and DOUBTS[note.kind](kind)]
     auc = measures.get("roc_auc", Measure(None)).high
-    if auc is not None and auc < REVERSED and name not in OF_NEITHER:
+    if auc is not None and auc < REVERSED and (_is_of_labels(kind) or name == "impact_ratio"):
         doubts.append(f"ROC AUC is at most {show_value('roc_auc', auc)}: the scores may be of the other label.")
     return doubts[0] if doubts else ""
 
 
-def _why_not(name: str, found: Measure | None, min_pairs: int) -> str:
+def _why_not(check: Check, found: Measure | None, min_pairs: int) -> str:
     """Return why a measure cannot be judged; nothing if it can."""
+    kind = MEASURES[check.of]
     if found is None:
-        return f"This audit does not measure {name}: {_why_absent(name)}."
-    n = count_of(found.n, "pair") if counted_in(name) == "pairs" else count_of(found.n, "person", "people")
+        return f"This audit does not measure {key_of(kind.name, check.part)}: {_why_absent(kind, check.part)}."
+    n = count_of(found.n, "pair") if kind.counted_in == "pairs" else count_of(found.n, "person", "people")
     if found.value is None or not math.isfinite(found.value):
         return f"It could not be measured on {n}."
-    if counted_in(name) == "pairs" and found.n < min_pairs:
+    if kind.counted_in == "pairs" and found.n < min_pairs:
         return f"Only {n}; the policy requires at least {min_pairs:,}."
-    if found.low is None and found.high is None and not name.endswith(WITHOUT_INTERVAL):
+    if found.low is None and found.high is None and not kind.is_fact:
         return (
-            f"{show_value(name, found.value)} has no confidence interval, so no limit is judged by it: that takes an "
-            f"audit with resamples{_what_else(name)}."
+            f"{show_value(kind.name, found.value)} has no confidence interval, so no limit is judged by it: that takes "
+            f"an audit with resamples{_what_else(kind)}."
         )
     return ""
 
 
-def _why_absent(name: str) -> str:
-    if name in TARGET_MEASURES:
+def _why_absent(kind: MeasureKind, part: str | None) -> str:
+    if part is not None and kind.is_by_label:
+        return f"no row has the label {part}, or labels are not matched"
+    if kind.family == "direction":
         return "no reference (control) group is named"
-    if name in CERTIFIED_MEASURES:
+    if kind.family == "certified":
         return "nobody is certified. certify_audit, or likewise audit --certify, does it"
-    if name in PART_MEASURES or name in SENSITIVE_MEASURES:
+    if kind.family in ("column", "explained"):
         return "its gaps are not split over columns. attribute_gaps, or likewise audit --attribute, does it"
     return "its task or its settings leave it out"
 
 
-def _what_else(name: str) -> str:
+def _what_else(kind: MeasureKind) -> str:
     """Return what an interval of a measure takes besides resamples."""
-    if name in OF_RAREST:
+    if kind.name in OF_RAREST:
         return f" and at least {FEWEST_OF_LABEL} people of each label"
-    if name in OF_SQUARES:
+    if kind.name in OF_SQUARES:
         return ", and more people where a few outweigh all others"
-    return (
-        f" and at least {FEWEST_PEOPLE:g} people{' on each side of the pairs' if counted_in(name) == 'pairs' else ''}"
-    )
+    sides = " on each side of the pairs" if kind.counted_in == "pairs" else ""
+    return f" and at least {FEWEST_PEOPLE:g} people{sides}"
 
 
 def _ends(found: Measure) -> tuple[float, float]:
@@ -301,7 +317,7 @@ def _compare(found: Measure, limit: float, sense: Sense) -> Outcome:
 
 def _reason(name: str, found: Measure, limit: float, sense: Sense, outcome: Outcome, points: bool) -> str:
     decimals = _decimals_needed(name, found, limit)
-    shown = show_found(name, found.value, found.low, found.high, decimals, points=points)
+    shown = found.show(name, decimals, points=points)
     allowed = f"the {'highest' if sense == 'max' else 'lowest'} allowed, {show_limit(name, limit, points=points)}"
     if outcome == "inconclusive" and name == "certified_max":
         return f"{shown} cannot be told from {allowed}: it is a bound, which no row found reaches. Allow more splits."
@@ -315,7 +331,7 @@ def _add_need(check: Check, n_people: int | None) -> Check:
     """Estimate how many more people would decide a limit: the interval narrows with the root of their number."""
     value, limit = check.measure.value, check.limit
     end = check.measure.high if value is not None and value < limit else check.measure.low
-    is_bound = check.of in CERTIFIED_MEASURES  # which more people do not sharpen
+    is_bound = MEASURES[check.of].family == "certified"  # which more people do not sharpen
     if (
         is_bound
         or check.outcome != "inconclusive"
@@ -390,7 +406,7 @@ def assert_passes(
 
     >>> from likewise.auditing import Policy, assert_passes
     >>> def test_similar_people_are_treated_alike(audit):
-    ...     assert_passes(audit, Policy(max_positive_gap_mean=0.2, max_flip_rate=0.05))
+    ...     assert_passes(audit, Policy(max_excess=0.02, max_flip_rate=0.05))
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not this one
     check_choice("inconclusive", inconclusive, ("fail", "skip", "pass"))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._files import KIND_OF_AUDITS, Content, Files, write_file, write_folder
-from likewise._format import count_of, line_up, list_lines, show_found, show_value, wrap
+from likewise._format import count_of, line_up, list_lines, wrap
 from likewise.auditing.evidence._coverage import person_gaps
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import cases_table
@@ -23,7 +23,8 @@ from likewise.auditing.result._comparison import AuditParts, compare_audits
 from likewise.comparable import ComparablePairs
 from likewise.record import AuditRecord
 from likewise.record._internal import (
-    PAIR_MEASURES,
+    EXCESS_OF,
+    SAME_GROUP_OF,
     ColumnDirections,
     Coverage,
     Direction,
@@ -32,8 +33,11 @@ from likewise.record._internal import (
     Note,
     PairCase,
     VerdictRecord,
-    advise_measure,
-    slice_of,
+    look_up,
+    of_every_part,
+    show_value,
+    split_key,
+    with_part,
 )
 
 if TYPE_CHECKING:
@@ -41,8 +45,8 @@ if TYPE_CHECKING:
 
 STANDS_OUT: Final = 0.05  # of p, adjusted for how many directions are shown
 HEADLINES: Final = (  # of all that a task has
-    *("gap_mean", "positive_gap_mean", "negative_gap_mean", "rank_gap_mean", "flip_rate"),
-    *("target_gap_mean", "control_only_rate", "target_only_rate", "coverage"),
+    *("gap_mean", "rank_gap_mean", "flip_rate"),
+    *("signed_gap", "control_only_rate", "target_only_rate", "matched_share"),
     *("roc_auc", "average_precision", "r2", "mean_absolute_error"),
 )
 
@@ -51,8 +55,9 @@ HEADLINES: Final = (  # of all that a task has
 class Audit(AuditParts):
     """How differently a model scores comparable people: the record, and the arrays behind it.
 
-    :func:`audit` makes it. ``audit["positive_gap_mean"]`` is one number with its interval;
-    :func:`likewise.auditing.known_measures` lists the names. Printed, it shows the headline numbers and all notes.
+    :func:`audit` makes it. ``audit["gap_mean"]`` is one number with its interval, and ``audit["gap_mean", 1]`` that of
+    the pairs with the label 1; ``likewise.auditing.MEASURES`` has all names. Printed, it shows the headline numbers and
+    all notes.
 
     Parameters
     ----------
@@ -70,10 +75,7 @@ class Audit(AuditParts):
     Attributes
     ----------
     measures : mapping of str to Measure
-        Every number, by name: of pairs (all, ``positive_``, ``negative_``; ``within_`` for the same-group baseline)
-        and of people.
-    by_label : mapping of label to mapping of str to Measure
-        The measures of pairs for each label; there may be more than two.
+        Every number, by name: ``gap_mean`` of all pairs, ``gap_mean[1]`` of those with the label 1.
     directions : tuple of Direction
         For every two combinations of sensitive values, who is scored lower, and whether that could be chance.
     column_directions : tuple of ColumnDirections
@@ -95,7 +97,7 @@ class Audit(AuditParts):
     >>> data = load_dataset("planted")
     >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles.learn(data.train.X), rule=data.rule)
     >>> found
-    <Audit: 134 pairs of 500 people; mean gap 5.74 pp positive, 5.98 pp negative>
+    <Audit: 134 pairs of 500 people; mean gap 5.90 pp>
     >>> lowest = min(found.directions, key=lambda direction: direction.mean_gap)
     >>> lowest.target[0], round(lowest.mean_gap, 3)
     ('green', -0.1)
@@ -104,10 +106,6 @@ class Audit(AuditParts):
     @property
     def measures(self) -> Mapping[str, Measure]:  # all of these are in the docstring of the class
         return self.record.measures
-
-    @property
-    def by_label(self) -> Mapping[Any, Mapping[str, Measure]]:
-        return {one.label: one.measures for one in self.record.by_label}
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -137,12 +135,9 @@ class Audit(AuditParts):
     def notes(self) -> tuple[Note, ...]:
         return self.record.notes
 
-    def __getitem__(self, name: str) -> Measure:
-        """Look up one number."""
-        try:
-            return self.measures[name]
-        except KeyError:
-            raise KeyError(f"No measure is called {name!r}.{advise_measure(name, self.measures)}") from None
+    def __getitem__(self, name: str | tuple[str, Any]) -> Measure:
+        """Look up one number: ``"gap_mean"``, or that of the pairs with one label, ``"gap_mean", 1``."""
+        return look_up(self.measures, name)
 
     def __repr__(self) -> str:
         return f"<{self._headline}>"
@@ -152,12 +147,9 @@ class Audit(AuditParts):
 
     @property
     def _headline(self) -> str:
-        slices = ("positive", "negative") if "positive_gap_mean" in self.measures else ("",)
-        means = [(name, self.measures[f"{name}_gap_mean".lstrip("_")].value) for name in slices]
-        shown = {name: show_value("gap_mean", mean, points=self.record.in_points) for name, mean in means}
-        gaps = ", ".join(f"{'none' if mean is None else shown[name]} {name}".strip() for name, mean in means)
         pairs, people = self.record.pairs.n, self.question.scores.n_people
-        return f"Audit: {count_of(pairs, 'pair')} of {count_of(people, 'person', 'people')}; mean gap {gaps}"
+        mean = show_value("gap_mean", self["gap_mean"].value, points=self.record.in_points)
+        return f"Audit: {count_of(pairs, 'pair')} of {count_of(people, 'person', 'people')}; mean gap {mean}"
 
     @property
     def pairs(self) -> ComparablePairs:
@@ -390,24 +382,19 @@ def write_text(headline: str, record: AuditRecord) -> str:
 
 def _list_measures(record: AuditRecord) -> Iterator[tuple[str, ...]]:
     measures = record.measures
-    names = [name for name in HEADLINES if name in measures and measures[name].value is not None]
-    beside = {name: [_find_beside(kind, name, record) for kind in ("within", "excess")] for name in names}
+    names = [name for name in of_every_part(HEADLINES, measures) if measures[name].value is not None]
+    beside = {name: [_find_beside(kind, name, record) for kind in (SAME_GROUP_OF, EXCESS_OF)] for name in names}
     is_measured = any(any(found) for found in beside.values())
     yield "", "found", *(("baseline", "excess") if is_measured else ("", ""))
     for name in names:
-        yield name, _show(name, measures[name], record.in_points), *beside[name]
+        yield name, measures[name].show(name, points=record.in_points), *beside[name]
 
 
-def _find_beside(kind: str, name: str, record: AuditRecord) -> str:
-    """Return the same of same-group pairs ("within"), or the excess by person."""
-    where = slice_of(name)
-    rest = name.removeprefix(where)
-    found = record.measures.get(f"{where}{kind}_{rest}") if rest in PAIR_MEASURES else None
-    return "" if found is None or found.value is None else _show(name, found, record.in_points)
-
-
-def _show(name: str, measure: Measure, points: bool) -> str:
-    return show_found(name, measure.value, measure.low, measure.high, points=points)
+def _find_beside(kinds: Mapping[str, str], key: str, record: AuditRecord) -> str:
+    """Return the same of same-group pairs, or the excess by person."""
+    name = kinds.get(split_key(key)[0])
+    found = None if name is None else record.measures.get(with_part(key, name))
+    return "" if found is None or found.value is None else found.show(key, points=record.in_points)
 
 
 def _find_strongest(record: AuditRecord) -> Direction | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from likewise.auditing.question._question import Question
 from likewise.auditing.result._notes import note_squeeze
 from likewise.exceptions import ScoreError
 from likewise.record import AuditRecord
-from likewise.record._internal import Change, Comparison, Measure, Note, RecordError
+from likewise.record._internal import Change, Comparison, Measure, Note, RecordError, key_of
 
 UNSEEN: Final = 2.0  # people for whom two models may differ, and do not for those seen
 FEW_CHANGED: Final = 10  # decisions: fewer say little about a difference of F1
@@ -60,8 +60,8 @@ def compare_audits(before: AuditParts, after: AuditParts) -> Comparison:
     Differences of ``gap_mean``, ``rank_gap_mean``, ``flip_rate`` and their excess, in all and by label, have an
     interval where both audits measured the same pairs, and those of ROC AUC, log loss, standard deviation and other
     measures of people always; an interval follows from what each person contributes to the difference. There is none
-    for the calibration error, to which chance adds unlike amounts, nor for coverage, impact ratio, quantiles, maxima
-    and the baseline, nor where the second audit was made with ``n_resamples=0``.
+    for the calibration error, to which chance adds unlike amounts, nor for the share matched, impact ratio, quantiles,
+    maxima and the baseline, nor where the second audit was made with ``n_resamples=0``.
 
     Parameters
     ----------
@@ -122,26 +122,28 @@ def _paired_differences(before: AuditParts, after: AuditParts) -> dict[str, Meas
     one, other, settings = before.scored, after.scored, after.settings
     if not _are_same(one, other) or not settings.n_resamples:
         return {}
-    slices: dict[str, int | None] = {"": None}
-    if after.question.scores.task == "binary" and after.question.scores.has_labels:
-        positive = int(after.question.scores.positive or 0)
-        slices |= {"positive_": positive, "negative_": 1 - positive}
+    slices: list[tuple[Any, int | None]] = [(None, None)]
+    if after.question.scores.has_labels:
+        slices += [(label, code) for code, label in enumerate(after.question.table.classes.tolist())]
     found = _excess_differences(before, after, slices)
-    for prefix, code in slices.items():
+    for label, code in slices:
         chosen = slice(None) if code is None else np.flatnonzero(other.labels == code)
         for name, measure in _slice_differences(one, other, chosen, settings.confidence).items():
-            found[prefix + name] = measure if after.summary is None else _moved(measure, before, after, prefix + name)
+            key = key_of(name, label)
+            found[key] = measure if after.summary is None else _moved(measure, before, after, key)
     return found
 
 
-def _excess_differences(before: AuditParts, after: AuditParts, slices: Mapping[str, int | None]) -> dict[str, Measure]:
+def _excess_differences(
+    before: AuditParts, after: AuditParts, slices: Sequence[tuple[Any, int | None]]
+) -> dict[str, Measure]:
     """Bound the differences of the excess, where both audits measured the same same-group pairs."""
     old, new = before.baseline, after.baseline
     if old is None or new is None or not _are_same(old[0], new[0]):
         return {}
     sides = [((one.scored, one.summary), beside) for one, beside in ((after, new), (before, old))]
     found = measure_excess(sides[0], after.settings, sides[1])
-    return {f"{prefix}{name}": one for prefix, code in slices.items() for name, one in found.get(code, {}).items()}
+    return {key_of(name, label): one for label, code in slices for name, one in found.get(code, {}).items()}
 
 
 def _are_same(one: ScoredPairs, other: ScoredPairs) -> bool:

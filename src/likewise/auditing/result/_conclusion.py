@@ -28,12 +28,12 @@ from likewise.auditing.evidence._distributions import (
 )
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
 from likewise.auditing.evidence._reference import measure_targets
-from likewise.auditing.inference._intervals import METHOD, Influence, interval_of_share
+from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
 from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._selection import choose_worst
-from likewise.auditing.people._performance import influence_on_spread, measure_people
+from likewise.auditing.people._performance import measure_people
 from likewise.auditing.question._question import Question
 from likewise.auditing.question._reference import Reference
 from likewise.auditing.question._scores import Scores
@@ -49,13 +49,13 @@ from likewise.record._internal import (
     Coverage,
     DataOrigin,
     Direction,
-    LabelMeasures,
     Measure,
     Note,
     PairCase,
     PairTotals,
     SettingsRecord,
     WeightsRecord,
+    key_of,
 )
 from likewise.schema import Schema
 from likewise.schema._internal import hash_array, hash_table
@@ -113,11 +113,11 @@ def conclude_audit(
     give_memory_back(len(table))
     start("Gathering evidence")(0.0)
     measures = {
-        **_name_slices(by_slice, question),
+        **_name_slices(by_slice, table.classes.tolist() if scores.has_labels else []),
         **measure_targets(question, gathered, settings),
-        **({} if mirrored is None else measure_targets(question, mirrored, settings, prefix=MIRROR)),
+        **({} if mirrored is None else measure_targets(question, mirrored, settings, part=MIRROR)),
         **people,
-        "coverage": _measure_coverage(gathered, scores, settings.confidence),
+        "matched_share": _measure_coverage(gathered, scores, settings.confidence),
         "impact_ratio": measure_impact(groups, scores.n_people, confidence),
     }
     weights = _describe_weights(question, gathered, within)
@@ -136,9 +136,7 @@ def conclude_audit(
         **of_pairs,
         "weights": weights,
     }
-    labels = table.classes.tolist() if scores.has_labels else []
-    by_label = tuple(LabelMeasures(label, by_slice[code]) for code, label in enumerate(labels))
-    record = _write_record(question, gathered, within, settings, measures, by_label, notes, checksums(), evidence)
+    record = _write_record(question, gathered, within, settings, measures, notes, checksums(), evidence)
     baseline = None if within is None else (ScoredPairs(within.pairs, scores), within.summary)
     return Audit(
         record=record, question=question, settings=settings, scored=scored, summary=gathered.summary, baseline=baseline
@@ -152,14 +150,12 @@ def _measure_pairs(
 
     Gaps of pairs are not looked at where they are in a summary, unless intervals are wanted.
     """
-    scores, is_bounded = question.scores, settings.n_resamples > 0
+    scores = question.scores
     scored = ScoredPairs(gathered.pairs, scores)
     equal = None if within is None else ScoredPairs(within.pairs, scores)
     baseline = None if within is None or equal is None else (equal, within.summary)
 
-    of_spread = influence_on_spread(scores) if is_bounded and scores.n_people else Influence(np.empty(0), 0.0)
-    sides = scored, gathered.summary, scores.spread, of_spread, settings, baseline
-    measures = measure_pairs(*sides)
+    measures = measure_pairs(scored, gathered.summary, settings, baseline)
     evidence = {
         "distributions": gap_distribution(question, gathered, scored, within, equal),
         "person_gaps": describe_person_gaps(question, scored, gathered.summary),
@@ -195,7 +191,6 @@ def _write_record(
     within: Gathered | None,
     settings: AuditSettings,
     measures: Mapping[str, Measure],
-    by_label: tuple[LabelMeasures, ...],
     notes: tuple[Note, ...],
     checksums: Checksums,
     evidence: Mapping[str, Any],
@@ -229,7 +224,6 @@ def _write_record(
         pairs=_count_pairs(gathered, within),
         is_collapsed=find_note(notes, "collapsed") is not None,
         measures=measures,
-        by_label=by_label,
         notes=notes,
         policy=None,
         verdict=None,
@@ -323,16 +317,10 @@ def _find_directions(
     return complete_directions(sampled, gathered.summary.transitions, question.table, question.scores, reference)
 
 
-def _name_slices(by_slice: Mapping[int | None, Mapping[str, Measure]], question: Question) -> dict[str, Measure]:
-    """Return all measures of pairs in one flat list of names."""
-    named = dict(by_slice[None])
-    if question.scores.task != "binary" or not question.scores.has_labels:
-        return named
-    codes = {"positive": question.scores.positive, "negative": 1 - int(question.scores.positive or 0)}
-    for prefix, code in codes.items():
-        measures = by_slice.get(code, {})  # a label that nobody has is not among the classes
-        named |= {f"{prefix}_{name}": measures.get(name, Measure(None)) for name in by_slice[None]}
-    return named
+def _name_slices(by_slice: Mapping[int | None, Mapping[str, Measure]], labels: Sequence[Any]) -> dict[str, Measure]:
+    """Return all measures of pairs by name: those of all pairs, then those of each label."""
+    slices = [(None, by_slice[None]), *((label, by_slice[code]) for code, label in enumerate(labels))]
+    return {key_of(name, label): measure for label, measures in slices for name, measure in measures.items()}
 
 
 def _find_worst(question: Question, gathered: Gathered, scored: ScoredPairs, n_worst: int) -> tuple[PairCase, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from likewise._format import count_of, describe_direction, show_found
+from likewise._format import count_of, describe_direction
 from likewise._warnings import has_collapsed
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.evidence._cases import choose_ids
@@ -21,7 +21,7 @@ from likewise.auditing.question._question import Question
 from likewise.auditing.question._task import reads_as_bad
 from likewise.auditing.question._weights import mean_of, spread_between
 from likewise.comparable import explain_few_pairs, explain_wide_limits
-from likewise.record._internal import FEW_PAIRS, Measure, Note, NoteKind, WeightsRecord
+from likewise.record._internal import FEW_PAIRS, Measure, Note, NoteKind, WeightsRecord, key_of
 
 FEWEST_EXPLAINED: Final = 200  # people: fewer have few pairs by any rule
 SQUEEZED_BELOW: Final = 0.9  # of the standard deviation before
@@ -46,7 +46,7 @@ def write_notes(
     notes = [
         _note_collapse(question),
         _note_weights(weights, gathered),
-        _note_coverage(gathered, measures["coverage"]),
+        _note_coverage(gathered, measures["matched_share"]),
         None if question.scored_by is None else Note("smoothed", question.scored_by),
         _note_decisions(question),
         *_note_labels(question),
@@ -193,7 +193,7 @@ def _note_auc(question: Question, measures: Mapping[str, Measure]) -> Note | Non
     found = measures.get("roc_auc")
     if found is None or found.value is None or found.value >= CHANCE:
         return None
-    auc = f"ROC AUC is {show_found('roc_auc', found.value, found.low, found.high)}, below 0.5"
+    auc = f"ROC AUC is {found.show('roc_auc')}, below 0.5"
     what = "people are scored lower for their own label than the others. Check the order of the columns of scores"
     if question.scores.task == "binary":
         what = (
@@ -207,11 +207,11 @@ def _note_auc(question: Question, measures: Mapping[str, Measure]) -> Note | Non
 def _note_few(question: Question, gathered: Gathered, measures: Mapping[str, Measure]) -> list[Note]:
     """Warn of too few pairs; the last such note names the column that costs most of them, if one does."""
     if question.scores.task == "binary" and question.scores.has_labels:
-        by_label = {name: measures[f"{name}_gap_mean"].n for name in ("positive", "negative")}
+        by_label = {label: measures[key_of("gap_mean", label)].n for label in question.table.classes.tolist()}
         texts = [
-            f"{'No pair has' if n == 0 else f'Only {n:,} pair has' if n == 1 else f'Only {n:,} pairs have'} the {name} "
-            "label: too few to conclude anything about it."
-            for name, n in by_label.items()
+            f"{'No pair has' if n == 0 else f'Only {n:,} pair has' if n == 1 else f'Only {n:,} pairs have'} the label "
+            f"{label!r}: too few to conclude anything about it."
+            for label, n in by_label.items()
             if n < FEW_PAIRS
         ]
     else:
@@ -240,9 +240,9 @@ def _note_few_people(question: Question, measures: Mapping[str, Measure], settin
     if not settings.n_resamples:
         return
     is_binary = question.scores.task == "binary" and question.scores.has_labels
-    slices = {f"{name}_": f" with the {name} label" for name in ("positive", "negative")} if is_binary else {"": ""}
-    for prefix, where in slices.items():
-        found = measures[f"{prefix}gap_mean"]
+    slices = {one: f" with the label {one!r}" for one in question.table.classes.tolist()} if is_binary else {None: ""}
+    for label, where in slices.items():
+        found = measures[key_of("gap_mean", label)]
         if found.n >= FEW_PAIRS and found.value is not None and found.low is None and found.high is None:
             yield Note(
                 "few_people",

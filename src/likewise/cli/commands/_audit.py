@@ -61,7 +61,7 @@ Several files, or a folder of Parquet files, are one table, in the order given. 
 --max-pairs, all of them are still measured in a stream (means, counts and maxima exactly, quantiles within 0.1%), and \
 confidence intervals are computed from a sample of that many.
 
-A policy is a TOML file of limits, such as max_positive_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
+A policy is a TOML file of limits, such as max_excess = 0.02, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
 limit is met when the whole confidence interval meets it. With --out, audit.json, report.html, audit.md, junit.xml, \
 worst_pairs.parquet and review_sheet.csv are written to that folder, which may be new, empty, or an earlier audit that \
 nobody changed; [bold]likewise verify[/bold] recomputes audit.json. \

@@ -10,14 +10,23 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from likewise._format import count_of, one_line, show_limit
+from likewise._format import count_of, one_line
 from likewise.cli._console import Example, plain_table, share, show_side_by_side, shown, stack
 from likewise.record import AuditRecord
-from likewise.record._internal import Coverage, Direction, PairCase
+from likewise.record._internal import (
+    SAME_GROUP_OF,
+    Coverage,
+    Direction,
+    PairCase,
+    of_every_part,
+    show_limit,
+    title_of,
+)
 from likewise.report._internal import (
+    DIRECTED,
+    IN_TABLES,
     NOTHING,
-    PEOPLE_TITLES,
-    TARGET_TITLES,
+    PERFORMANCE,
     UNKNOWN,
     adjusted_gap,
     certified_table,
@@ -33,6 +42,7 @@ from likewise.report._internal import (
     signed_gap,
     sum_up_plan,
     sum_up_verdict,
+    title_in,
 )
 
 N_LABELS: Final = 4
@@ -43,22 +53,8 @@ N_COLUMNS: Final = 8
 N_NAMED: Final = 5
 N_CERTIFIED: Final = 3
 UNLIMITED: Final = 1000  # columns, to measure the natural width of a table
+SHOWN: Final = (IN_TABLES[0], "excess", "excess_equal", *IN_TABLES[1:], "excess_rank_gap")
 STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
-SHOWN: Final = {  # short enough for two intervals next to it on 80 columns
-    "gap_mean": "Mean gap",
-    "excess_gap_mean": "Excess by person",
-    "excess_equal_gap_mean": "Excess, discrete equal",
-    "gap_q3": "Upper quartile (Q3)",
-    "gap_median": "Median",
-    "gap_q95": "95th percentile",
-    "gap_max": "Largest",
-    "gap_share_above": "Pairs above {limit}",
-    "flip_rate": "Different decisions",
-    "rank_gap_mean": "Rank gap, mean",
-    "excess_rank_gap_mean": "Rank gap, excess",
-    "rank_gap_q95": "Rank gap, 95th",
-    "gap_over_spread": "Mean gap / SD of scores",
-}
 
 
 def show_audit(record: AuditRecord, width: int, out: Path | None = None, *, rows: bool = True) -> RenderableType:
@@ -133,29 +129,27 @@ def _plan(record: AuditRecord) -> Iterator[Text]:
 
 def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
     """Show a table for each label, with the same-group pairs (baseline) beside the comparable ones."""
-    parts = [("All pairs", record.measures)]
-    if record.has_labels and len(record.by_label) <= N_LABELS:
+    parts: list[tuple[str, Any]] = [("All pairs", None)]
+    if record.has_labels and len(record.labels) <= N_LABELS:
         signs = {True: " (positive)", False: ""}
-        parts = [
-            (f"{shown(record.label_name)} = {shown(one.label)}{signs[one.label == record.positive]}", one.measures)
-            for one in record.by_label
-        ]
+        name = shown(record.label_name)
+        parts = [(f"{name} = {shown(one)}{signs[one == record.positive]}", one) for one in record.labels]
     points = record.in_points
-    limit = show_limit("gap_mean", record.settings.gap_limit or 0.0, points=points)
-    for heading, measures in parts:
+    for heading, label in parts:
+        measures = record.measures_of(label)
         n = measures["gap_mean"].n
         if not n:
             yield Text(f"{heading}: no pairs.")
             continue
-        baseline = measures.get("within_gap_mean")
+        baseline = measures.get("same_group_gap_mean")
         beside = [] if baseline is None else [count_of(baseline.n, "same-group pair")]
         table = plain_table(Text(heading), count_of(n, "pair"), *beside)
-        for name, title in SHOWN.items():
+        for name in SHOWN:
             found = measured(measures, name, points=points)
             if found != UNKNOWN:
-                within = "" if name.startswith("excess_") else measured(measures, f"within_{name}", points=points)
-                cells = [found, within][: 1 if baseline is None else 2]
-                table.add_row(title.format(limit=limit), *map(str, cells))
+                same_group = measured(measures, SAME_GROUP_OF[name], points=points) if name in SAME_GROUP_OF else ""
+                cells = [found, same_group][: 1 if baseline is None else 2]
+                table.add_row(title_in(record, name), *map(str, cells))
         yield table
 
 
@@ -163,10 +157,10 @@ def _people(record: AuditRecord) -> RenderableType:
     title = "Model performance" if has_performance(record) else "Scores"
     n_people = record.data.n_rows if record.weights is None else record.weights.n_people
     table = plain_table(title, count_of(n_people, "person", "people"))
-    for name, title in PEOPLE_TITLES.items():
+    for name in PERFORMANCE:
         found = measured(record.measures, name)
         if found != UNKNOWN:
-            table.add_row(title, str(found))
+            table.add_row(title_of(name), str(found))
     return table
 
 
@@ -203,13 +197,11 @@ def _matched(one: Coverage) -> str:
 def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     """Show the directions with the smallest p-values, as much of each as there is room for."""
     found = [one for one in record.directions if one.lean]
-    targets = [
-        (title, measured(record.measures, name, points=record.in_points)) for name, title in TARGET_TITLES.items()
-    ]
-    if any(shown_as != UNKNOWN for _, shown_as in targets):
-        table = plain_table("Target and control", count_of(record.measures["target_gap_mean"].n, "pair"))
-        for title, shown_as in targets:
-            table.add_row(title, str(shown_as))
+    targets = of_every_part(DIRECTED, record.measures)
+    if targets:
+        table = plain_table("Target and control", count_of(record.measures["signed_gap"].n, "pair"))
+        for name in targets:
+            table.add_row(title_of(name), str(measured(record.measures, name, points=record.in_points)))
         yield table
     if not found:
         return

@@ -158,7 +158,7 @@
   function tell() { // a screen reader hears where the thresholds came to rest, not every step
     clearTimeout(telling);
     const all = answer.slices[0];
-    const words = `${count(answer.n_pairs, "pair")}, coverage ${percent(answer.coverage, 1)}` + (all.n ? `, mean gap ${points(all.gap_mean)}${beside(all)}.` : ".");
+    const words = `${count(answer.n_pairs, "pair")}, coverage ${percent(answer.matched_share, 1)}` + (all.n ? `, mean gap ${points(all.gap_mean)}${beside(all)}.` : ".");
     telling = setTimeout(() => { say("told", words); }, 700);
   }
   function drawRule() {
@@ -174,18 +174,18 @@
       say("shift-end", `Up to ${plainNumber(about.shift.end)}. This is the largest of several limits, which keep their proportions: ${parts.join(", ")}.`);
     }
   }
-  const beside = (one) => (one.within_gap_mean === undefined ? "" : `, baseline ${points(one.within_gap_mean)}${one.excess_gap_mean === undefined ? "" : `, excess ${signed(one.excess_gap_mean)}`}`);
+  const beside = (one) => (one.same_group_gap_mean === undefined ? "" : `, baseline ${points(one.same_group_gap_mean)}${one.excess === undefined ? "" : `, excess ${signed(one.excess)}`}`);
   function drawFigures() {
     const all = answer.slices[0];
     const [everybody] = answer.partners;
     const figures = [
       ["Comparable pairs", whole.format(answer.n_pairs), `of ${whole.format(about.n_held)} held`],
-      ["Coverage", percent(answer.coverage, 1), `${whole.format(everybody.n_with_partner)} of ${count(everybody.n_people, "person", "people")} matched`],
+      ["Coverage", percent(answer.matched_share, 1), `${whole.format(everybody.n_with_partner)} of ${count(everybody.n_people, "person", "people")} matched`],
     ];
     const told = about.task === "binary" && about.labels.length ? answer.slices.slice(1).reverse() : [all];
     for (const one of told) {
       const whose = one.label === null ? "all pairs" : `label ${show(one.label)}${one.is_positive ? " (positive)" : ""}`;
-      const more = one.excess_gap_mean === undefined ? `upper quartile ${points(one.gap_q3)}` : `excess ${signed(one.excess_gap_mean)}`;
+      const more = one.excess === undefined ? `upper quartile ${points(one.gap_q3)}` : `excess ${signed(one.excess)}`;
       figures.push([`Mean gap, ${whose}`, points(one.gap_mean), one.n ? more : "no pairs"]);
     }
     figures.push([`Gap above ${points(answer.limit, 1)}`, percent(all.gap_share_above, 1), "of the pairs"]);
@@ -194,9 +194,9 @@
   }
   function drawSlices() {
     const columns = [["n", "Pairs"], ["gap_mean", "Mean"]];
-    if (about.has_baseline) columns.push(["within_gap_mean", "Baseline mean"], ["excess_gap_mean", "Excess"]);
+    if (about.has_baseline) columns.push(["same_group_gap_mean", "Baseline mean"], ["excess", "Excess"]);
     columns.push(["gap_median", "Median"], ["gap_q3", "Upper quartile"], ["gap_q95", "95th percentile"], ["gap_max", "Maximum"], ["gap_share_above", `Above ${points(answer.limit, 1)}`], ["rank_gap_mean", "Mean rank gap"]);
-    const write = (name, value) => (name === "n" ? whole.format(value) : name === "excess_gap_mean" && value !== undefined ? signed(value) : /^(gap|within_gap)_(?!share)/.test(name) ? points(value) : percent(value));
+    const write = (name, value) => (name === "n" ? whole.format(value) : name === "excess" && value !== undefined ? signed(value) : /^(gap|same_group_gap)_(?!share)/.test(name) ? points(value) : percent(value));
     if (answer.slices.some((one) => typeof one.flip_rate === "number")) columns.push(["flip_rate", "Different decisions"]);
     fill("slices-head", make("th", { scope: "col" }, about.labels.length && about.label ? text(about.label) : "Pairs"), ...columns.map(([, title]) => make("th", { scope: "col", class: "number" }, title)));
     fill("slices", ...answer.slices.map((one, place) => make("tr", {},
@@ -229,7 +229,7 @@
     const labels = [];
     if (all.n) { // each label in a row of its own: they may be near each other; the lowest on top, so that no line crosses a label
       const marks = [[all.gap_mean, "mean"], [all.gap_q3, "upper quartile"]];
-      if (all.within_gap_mean !== undefined) marks.push([all.within_gap_mean, "baseline mean"]);
+      if (all.same_group_gap_mean !== undefined) marks.push([all.same_group_gap_mean, "baseline mean"]);
       for (const [place, [gap, name]] of marks.sort((one, other) => one[0] - other[0]).entries()) {
         const row = 14 + 16 * place;
         const isRight = x(gap) > width - 160;
@@ -292,7 +292,7 @@
   function drawPairs() {
     const { n, gap_mean: mean } = answer.selection;
     const isAll = n === answer.n_pairs;
-    say("selected", isAll ? `${count(n, "pair")}.` : `${whole.format(n)} of ${count(answer.n_pairs, "pair")}${mean === null ? "" : `, with a mean gap of ${points(mean)}${answer.selection.excess_gap_mean === undefined ? "" : ` (excess ${signed(answer.selection.excess_gap_mean)})`}`}.`);
+    say("selected", isAll ? `${count(n, "pair")}.` : `${whole.format(n)} of ${count(answer.n_pairs, "pair")}${mean === null ? "" : `, with a mean gap of ${points(mean)}${answer.selection.excess === undefined ? "" : ` (excess ${signed(answer.selection.excess)})`}`}.`);
     for (const head of document.querySelectorAll("[data-sort]")) {
       if (head.dataset.sort === state.sort) head.setAttribute("aria-sort", state.rising ? "ascending" : "descending");
       else head.removeAttribute("aria-sort");

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from likewise._format import show_value
 from likewise.record import AuditRecord
-from likewise.record._internal import GroupRate
+from likewise.record._internal import GroupRate, show_value
 from likewise.report import _evidence as evidence
 from likewise.report import _summary as summary
 from likewise.report._summary import Fact, Part
