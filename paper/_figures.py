@@ -139,7 +139,7 @@ def draw_trade_off(picture: TradeOff) -> Figure:
         (("roc_auc", "ROC AUC"), ("average_precision", "average precision"))
     ):
         for column, side in enumerate(LABELS):
-            axes, gap = panels[row][column], f"{side}_gap_mean"
+            axes, gap = panels[row][column], f"gap_mean[{SIDES[side]}]"
             for name, points in picture.series.items():
                 colour, marker = styles[name]
                 (x, dx), (y, dy) = _columns(points, gap), _columns(points, utility)

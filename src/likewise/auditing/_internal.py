@@ -48,4 +48,4 @@ from likewise.auditing.question._weights import (
 )
 from likewise.auditing.result._audit import audit_files, reviewed_files
 from likewise.auditing.result._conclusion import conclude_audit, describe_rule, list_versions
-from likewise.record._internal import is_reducible, reducible_measures
+from likewise.record._internal import is_reducible, reducible_measures, split_key

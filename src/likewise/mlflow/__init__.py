@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from likewise._extras import require
 from likewise.auditing import Audit, Policy, Verdict, audit
+from likewise.auditing._internal import split_key
 from likewise.exceptions import ParameterError
-from likewise.record._internal import split_key
 
 __all__ = ["AuditEvaluator", "log_audit"]
 

@@ -64,9 +64,10 @@ def _read_limits(path: Path, metafunc: pytest.Metafunc) -> dict[str, Policy]:
     except PolicyError as error:
         _refuse(str(error))
     single: dict[str, dict[str, Any]] = {name: {name: limit} for name, limit in policy.limits.items()}
-    for part, limited in (("transitions", policy.transitions), ("columns", policy.columns)):
-        for of, limits in limited.items():
-            single |= {f"{of} {name}": {part: {of: {name: limit}}} for name, limit in limits.items()}
+    tables = {"labels": policy.labels, "transitions": policy.transitions, "columns": policy.columns}
+    for table, limited in tables.items():
+        for part, limits in limited.items():
+            single |= {f"{name}[{part}]": {table: {part: {name: limit}}} for name, limit in limits.items()}
     return {name: Policy.from_dict({"min_pairs": policy.min_pairs, **one}) for name, one in single.items()}
 
 
