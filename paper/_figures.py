@@ -21,6 +21,7 @@ from paper._drawn import LABELS, RULE_WORDS, Boxes, Convergence, Frontiers, Pict
 # Okabe and Ito's colours, which people with any kind of colour vision tell apart
 BLACK, ORANGE, SKY, GREEN, BLUE, RED, PINK = "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
 GREY: Final = "#999999"
+SIDES: Final = {"positive": 1, "negative": 0}  # the label of each side
 STYLES: Final = {  # series: colour, marker
     "SenSeI": (PINK, "v"),
     "LCIFR": (SKY, "^"),
