@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.sizes import sized
 
 from likewise.auditing import Scores, find_flips, rank_gaps, rank_scores, score_gaps
-from likewise.auditing._internal import PairBatch, PairSummary, ScoredPeople, SummaryShape, summary_to_columns
+from likewise.auditing._internal import MeasuredPairs, PairSummary, ScoredPeople, SummaryShape, summary_to_columns
 from likewise.comparable import Comparability, ComparablePairs, mine_pairs
 from likewise.schema import CodedTable
 from likewise.spark._pairs import KEYS, CarriedValues, _put_together, summarize_partition
@@ -31,11 +31,11 @@ def some_people(n_scores: int) -> tuple[ComparablePairs, Scores]:
     return mine_pairs(table, Comparability(max_continuous_shift=0.3)), scores
 
 
-def carry(pairs: ComparablePairs, scores: Scores, chosen: Any) -> tuple[PairBatch, pa.Table]:
+def carry(pairs: ComparablePairs, scores: Scores, chosen: Any) -> tuple[MeasuredPairs, pa.Table]:
     """Let pairs carry the columns of their people, as Spark does, and measure them."""
     people = ScoredPeople.of(pairs.left_table, scores)
     carried = CarriedValues.of(people)
-    known = carried.to_columns(people.values)
+    known = carried.to_columns(people)
     sides = {"left": pairs.left[chosen], "right": pairs.right[chosen]}
     columns = {f"{side}_row": rows.astype(np.int64) for side, rows in sides.items()}
     columns |= {"label": people.labels[sides["left"]]}
@@ -71,7 +71,7 @@ def merged(rows: list[Any]) -> dict[str, Any]:
 def test_partitions_of_any_kind_add_up(chance: Any, n_parts: int) -> None:
     pairs, scores = some_people(1)
     people = ScoredPeople.of(pairs.left_table, scores)
-    shape = SummaryShape(n_people=N, n_labels=2, n_combinations=4, largest=1.0, limit=0.1, n_worst=7, n_kept=30, seed=5)
+    shape = SummaryShape(n_people=N, n_labels=2, n_combinations=4, largest=1.0, limit=0.1, n_kept=30, seed=5)
     whole = PairSummary(shape)
     whole.add(people.measure(pairs.left, pairs.right))
     part_of = np.array([chance.randrange(n_parts) for _ in range(len(pairs))])
@@ -84,13 +84,12 @@ def test_partitions_of_any_kind_add_up(chance: Any, n_parts: int) -> None:
         assert np.allclose(summary_to_columns(found)[name], column, rtol=1e-12, atol=0)
     for name in ("n_pairs_of", "worst_gap_of", "partner_of"):
         assert np.array_equal(getattr(found, name), getattr(whole, name))
-    for kept in ("worst", "kept"):
-        wanted = getattr(whole, kept).to_columns()
-        assert all(np.array_equal(column, wanted[name]) for name, column in getattr(found, kept).to_columns().items())
+    wanted = whole.kept.to_columns()
+    assert all(np.array_equal(column, wanted[name]) for name, column in found.kept.to_columns().items())
 
 
 def test_ranks_that_travel_are_those_of_everybody() -> None:
     pairs, scores = some_people(3)
     scored = ScoredPeople.of(pairs.left_table, scores)
-    people = CarriedValues.of(scored).to_columns(scored.values)
+    people = CarriedValues.of(scored).to_columns(scored)
     assert np.array_equal(np.column_stack([people[f"rank_{i}"] for i in range(3)]), rank_scores(scores.values))

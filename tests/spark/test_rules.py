@@ -13,7 +13,7 @@ from tests.spark.test_search import expected_pairs, in_order, to_frame
 
 import likewise.spark
 from likewise import CodedTable, Comparability, Roles, audit, mine_pairs
-from likewise.auditing._internal import PairMeter, PairTest, Standing
+from likewise.auditing._internal import PairTest, Standing
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.schema._internal import MISSING_VALUE, Unit
 from likewise.spark._pairs import CarriedValues, Merits
@@ -99,7 +99,7 @@ def test_pairs_of_limits_in_units_are_left_out_as_the_definition_says(spark: Any
         band = np.inf if asked.score_band is None else asked.score_band + SHIFT_TOLERANCE
         standing = Standing(np.abs(scores - threshold) <= band, table.sensitive[:, 0].astype(np.int64))
         merits = Merits.of(asked, table)
-        carried = CarriedValues(1, False, PairMeter(), merits=merits, test=PairTest(asked, is_mirrored))
+        carried = CarriedValues(1, False, 1.0, 1, merits=merits, test=PairTest(asked, is_mirrored))
         places = [NEAR.index(name) for _, name in merits.columns]
         own = pa.table(
             {f"{side}_row": found.column(f"{side}_row") for side in ("left", "right")}

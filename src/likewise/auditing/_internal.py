@@ -5,6 +5,7 @@ from likewise.auditing._settings import PAGE_SETTINGS, AuditSettings, TaskName
 from likewise.auditing.evidence._cases import choose_ids, compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
 from likewise.auditing.evidence._distributions import rows_to_show
+from likewise.auditing.evidence._review_pairs import find_candidates, thin_out
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._excess import ComparedPeople, Excess, Partners
@@ -13,11 +14,11 @@ from likewise.auditing.inference._pair_measures import ExactFacts, link_people, 
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
 from likewise.auditing.pairs._gather import Gathered, PairTest, Side, Standing, find_among, leave_out_pairs
 from likewise.auditing.pairs._kernels import match_apart
-from likewise.auditing.pairs._meter import PairMeter, PersonValues, ScoredPeople
+from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.pairs._quantiles import place_in_bins, round_edges
 from likewise.auditing.pairs._selection import pair_keys
 from likewise.auditing.pairs._summary import (
-    PairBatch,
+    MeasuredPairs,
     PairSummary,
     SummaryShape,
     people_to_columns,

@@ -109,11 +109,13 @@ def audit(
         words, the favourable one. By default the positive label, or high scores. Where the positive label is a default
         and ``favourable`` the other, people are approved below the threshold, and lower scores favour them.
     reference : optional
-        The control value of a sensitive column, or several: ``"white"``, or ``{"race": "white", "sex": ["m"]}``. Of two
-        people, the one with fewer of these values is the target: directions are then stated from the target's side,
-        the adverse impact ratio is that of the target's rate to the control's, and ``signed_gap``,
-        ``control_only_rate`` and ``target_only_rate`` are measured; a rule with ``no_better`` needs it. By default
-        directions are stated from the side that is worse off, and rates are compared with the highest.
+        The control value of each sensitive column: ``"white"``, or ``{"race": "white", "sex": ["m"]}``; and of a
+        combination of columns, where one is named: ``{"race, sex": "white, m"}``. Of two people of whom one has it, the
+        other is the target, in each column by itself: directions are then stated from the target's side, the adverse
+        impact ratio is that of the target's rate to the control's, and ``signed_gap``, ``control_only_rate`` and
+        ``target_only_rate`` are measured, with several controls as ``signed_gap[race]``; a rule with ``no_better``
+        needs one. By default directions are stated from the side that is worse off, and rates are compared with the
+        highest.
     sample_weight : array or str, optional
         How much each person counts, such as a survey or exposure weight: one number of 0 or more per row of ``X``, or
         the name of a column of ``X``. A pair counts as the product of the weights of its two people, and every
@@ -131,7 +133,8 @@ def audit(
     baseline : bool
         Also measure same-group pairs, equal in the sensitive columns: how much people of one group already differ.
     n_worst : int
-        How many of the worst pairs to keep as evidence.
+        How many pairs to keep as evidence: everybody who is worse off at most once, those with the largest gaps first,
+        each beside their closest match. Of decisions, where there are more, people are drawn at random.
     n_resamples : int
         Draws of chance, for the interval of the calibration error, 40 or more at a confidence of 0.95; 0 for no
         intervals at all, without which no policy passes.
@@ -336,19 +339,19 @@ class _Search:
         is_mirrored: bool = False,
     ) -> Gathered:
         table, settings, counting = self.question.table, self.settings, self.question.scores.counting
-        if settings.when_too_many == "sample":
-            how: dict[str, Any] = {"most": settings.max_pairs, "seed": settings.seed, "memory_limit": self.memory_limit}
-            return draw_pairs(self.question, rule, **how, is_mirrored=is_mirrored)
         people = ScoredPeople.of(table, self.question.scores)
+        shape, memory_limit = people.shape(settings), self.memory_limit
+        if settings.when_too_many == "sample":
+            return draw_pairs(self.question, rule, people, shape, memory_limit=memory_limit, is_mirrored=is_mirrored)
         if folder is None and not rule.asks_more and can_tally(people):
-            return tally_pairs(table, rule, people, people.shape(settings), report, memory_limit=self.memory_limit)
+            return tally_pairs(table, rule, people, shape, report, memory_limit=memory_limit)
         chunks: Iterable[ComparablePairs] = (
-            find_among(counting, table, lambda some: iter_pairs(some, rule, memory_limit=self.memory_limit))
+            find_among(counting, table, lambda some: iter_pairs(some, rule, memory_limit=memory_limit))
             if folder is None
             else leave_out_people(read_pairs(folder, table, rule), counting)
         )
         chunks = leave_out_pairs(chunks, self.question, rule, is_mirrored=is_mirrored)
-        return gather_pairs(chunks, table, people, people.shape(settings), report)
+        return gather_pairs(chunks, table, people, shape, report)
 
     def gather_equal(self, rule: Comparability, start: Callable[[str], Callable[[float], None]]) -> Gathered:
         """Gather the same-group pairs, equal in the sensitive columns."""

@@ -61,8 +61,9 @@ class ScoreOptions:
     )
     reference: list[str] | None = option(
         *(None, MEASURES, "VALUE"),
-        "Control value of a sensitive column, as VALUE or COLUMN=VALUE; may be repeated. The others are targets, from "
-        "whose side differences are stated. Default: from the side that is worse off.",
+        "Control value of a sensitive column, as VALUE or COLUMN=VALUE, or of a combination, as 'A, B=VALUE, VALUE'; "
+        "may be repeated. The others are targets, from whose side differences are stated. Default: from the side that "
+        "is worse off.",
     )
     threshold: float | None = option(
         *(None, MEASURES, "T"),
@@ -356,15 +357,19 @@ def _type_labels(
 
 
 def _read_reference(given: list[str] | None, names: list[str]) -> Any:
-    """Read ``white`` and ``race=white``; None where nothing is given."""
+    """Read ``white``, ``race=white`` and ``race, sex=white, m``; None where nothing is given."""
     parts = [(text, *text.partition("=")) for text in given or []]
-    pairs = [(name, value) if sign and name in names else (None, text) for text, name, sign, value in parts]
+    pairs = [(name, value) if sign and _are_names(name, names) else (None, text) for text, name, sign, value in parts]
     if not pairs:
         return None
     alone = [value for name, value in pairs if name is None]
     if alone and len(alone) < len(pairs):
         raise typer.BadParameter("name the column of each value: COLUMN=VALUE.", param_hint="--reference")
     return alone or {name: [value for one, value in pairs if one == name] for name, _ in pairs}
+
+
+def _are_names(text: str, names: list[str]) -> bool:
+    return text in names or all(part.strip() in names for part in text.split(","))
 
 
 def _typed_label(text: str | None, column: Any) -> Any:

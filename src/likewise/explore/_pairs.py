@@ -72,8 +72,8 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
     """Measure once what every later request needs."""
     people = ScoredPeople.of(pairs.left_table, scores)
     batch = people.measure(pairs.left, pairs.right)
-    of_people = np.asarray(people.values.combinations)
-    names, transitions, is_turned = _number_transitions(pairs, of_people, len(people.combinations))
+    of_people = np.asarray(people.combinations)
+    names, transitions, is_turned = _number_transitions(pairs, of_people, len(people.groups))
     signed = batch.signed
     if signed is not None:
         signed[np.abs(signed) <= EQUAL] = 0.0
@@ -88,7 +88,7 @@ def hold_pairs(pairs: ComparablePairs, rule: Comparability, scores: Scores) -> H
         gaps=batch.gaps,
         rank_gaps=batch.rank_gaps,
         flips=batch.flips,
-        combinations=people.combinations,
+        combinations=people.groups,
         of_people=of_people,
         names=names,
         transitions=transitions,

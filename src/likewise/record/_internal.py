@@ -24,6 +24,7 @@ from likewise.record._changes import (
     look_up,
     of_every_part,
 )
+from likewise.record._effects import GroupEffect
 from likewise.record._evidence import (
     ColumnBalance,
     ColumnDirections,

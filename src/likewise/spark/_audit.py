@@ -22,9 +22,11 @@ from likewise.auditing._internal import (
     check_scores,
     check_weights,
     conclude_audit,
+    find_candidates,
     name_origin,
     refuse_unanswerable,
     rows_to_show,
+    thin_out,
 )
 from likewise.comparable import Comparability, explain_no_pairs
 from likewise.comparable._internal import check_rule
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, float], None]
 
+MOST_SENT: Final = 2_000  # pairs that people may be shown of: their columns are fetched to find the closest matches
 SETTINGS: Final = {one.name for one in fields(AuditSettings)} - {"when_too_many"}  # Spark always streams
 
 log = logging.getLogger(__name__)
@@ -164,13 +167,16 @@ def _measure(people: CodedPeople, question: Question, settings: AuditSettings, p
     finally:
         search.forget()
     report("Collecting the people to show")
-    rows = rows_to_show(summary)
+    gathered = Gathered.from_summary(summary, question.table)
+    candidates = thin_out(
+        find_candidates(question, gathered, settings.n_worst, settings.seed), settings.seed, MOST_SENT
+    )
+    rows = np.union1d(rows_to_show(gathered.sums), np.concatenate([candidates.person, candidates.comparator]))
     shown, table = people.look_up(rows)
     checksum = hash_frame(people.frame, people.coder.reference, people.n_people)
     of_people = People(frame=shown, table=table, rows=rows)
     question = replace(question, shown=of_people, examined=people.examine(), checksum=checksum)
-    gathered = Gathered.from_summary(summary, question.table)
-    return conclude_audit(question, gathered, within, settings, progress, mirrored=mirrored)
+    return conclude_audit(question, gathered, within, settings, progress, mirrored=mirrored, candidates=candidates)
 
 
 def _reporter(progress: Progress | None) -> Callable[[str], None]:

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from likewise.auditing._internal import (
     AuditSettings,
-    PairBatch,
-    PairMeter,
+    MeasuredPairs,
     PairSummary,
     PairTest,
-    PersonValues,
     Question,
     ScoredPeople,
     Side,
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
 Columns = dict[str, NDArray[Any]]
 
-COUNTED, PERSON, WORST, KEPT = range(4)  # kinds of rows that a partition yields
+COUNTED, PERSON, KEPT = range(3)  # kinds of rows that a partition yields
 AT_ONCE: Final = 250_000  # pairs to measure at a time
 KEYS: Final = 2**64
 STANDING: Final = ("is_near", "controls")  # columns that pairs carry where the rule asks for them
@@ -127,8 +125,7 @@ class PairSearch:
         left, right = (rows.column(name).to_numpy() for name in ("left_row", "right_row"))
         order = np.lexsort([right, left])
         summary = PairSummary(self._shape)
-        for batch in self._scored.measure_parts(left[order], right[order]):
-            summary.add(batch)
+        summary.add_parts(self._scored.measure_parts(left[order], right[order]))
         return summary
 
     def count(self, rule: Comparability) -> int:
@@ -147,7 +144,7 @@ class PairSearch:
         if self._carrying is None:
             codes = self._counted.drop(WEIGHT)
             asked = dict(zip(STANDING, (self._standing.is_near, self._standing.controls), strict=True))
-            known = {"row": np.arange(self._people.n_people), **asked, **self._carried.to_columns(self._scored.values)}
+            known = {"row": np.arange(self._people.n_people), **asked, **self._carried.to_columns(self._scored)}
             with quiet():
                 sent = codes.sparkSession.createDataFrame(pa.table(known))
             self._carrying = self._merits.add_to(codes).join(sent, "row").persist()
@@ -204,11 +201,12 @@ class Merits:
 
 @dataclass(frozen=True, slots=True)
 class CarriedValues:
-    """The columns that a pair carries of either person, and the meter that measures pairs from them."""
+    """The columns that a pair carries of either person, and what pairs are measured by."""
 
     n_scores: int  # of a person
     has_decisions: bool
-    meter: PairMeter
+    scale: float
+    sign: int
     is_weighted: bool = False
     merits: Merits = field(default_factory=Merits)
     test: PairTest | None = None  # which pairs stay
@@ -216,10 +214,14 @@ class CarriedValues:
     @classmethod
     def of(cls, people: ScoredPeople, merits: Merits | None = None) -> CarriedValues:
         """Describe the columns of these people."""
-        values = people.values
-        n_scores = 1 if values.scores.ndim == 1 else values.scores.shape[1]
-        is_weighted = values.weights is not None
-        return cls(n_scores, values.decisions is not None, people.meter, is_weighted, merits or Merits())
+        return cls(
+            n_scores=1 if people.scores.ndim == 1 else people.scores.shape[1],
+            has_decisions=people.decisions is not None,
+            scale=people.scale,
+            sign=people.sign,
+            is_weighted=people.weights is not None,
+            merits=merits or Merits(),
+        )
 
     def leave_out(self, pairs: pa.Table, left: Standing, right: Standing) -> pa.Table:
         """Leave out pairs as the rule asks, given what it asks of their two sides."""
@@ -235,31 +237,43 @@ class CarriedValues:
         weight = [WEIGHT] if self.is_weighted else []
         return [*several, *(["decision"] if self.has_decisions else []), "combination", *weight]
 
-    def to_columns(self, values: PersonValues) -> Columns:
+    def to_columns(self, people: ScoredPeople) -> Columns:
         """Return the columns of everybody."""
         columns: Columns = {}
-        for name, array in (("score", values.scores), ("rank", values.ranks)):
+        for name, array in (("score", people.scores), ("rank", people.ranks)):
             by_class = array.reshape(len(array), -1)
             columns |= {f"{name}_{i}": np.ascontiguousarray(by_class[:, i]) for i in range(self.n_scores)}
-        if values.decisions is not None:
-            columns["decision"] = values.decisions.astype(np.int32)
-        weights = {} if values.weights is None else {WEIGHT: values.weights}
-        return columns | {"combination": np.asarray(values.combinations), **weights}
+        if people.decisions is not None:
+            columns["decision"] = people.decisions.astype(np.int32)
+        weights = {} if people.weights is None else {WEIGHT: people.weights}
+        return columns | {"combination": np.asarray(people.combinations), **weights}
 
-    def measure(self, pairs: pa.Table) -> PairBatch:
-        """Measure pairs that carry the columns of their people."""
-        left, right, labels = (pairs.column(name).to_numpy() for name in ("left_row", "right_row", "label"))
-        return self.meter.measure((left, right), labels, self._values(pairs, "left"), self._values(pairs, "right"))
-
-    def _values(self, pairs: pa.Table, side: str) -> PersonValues:
-        of = {name: pairs.column(f"{side}_{name}").to_numpy() for name in self.names}
+    def measure(self, pairs: pa.Table) -> MeasuredPairs:
+        """Measure pairs that carry the columns of their people: those on the left, then those on the right."""
+        n = pairs.num_rows
+        of = {name: _both_sides(pairs, name) for name in ("row", *self.names)}
         scores, ranks = (
             of[f"{name}_0"]
             if self.n_scores == 1
             else np.column_stack([of[f"{name}_{i}"] for i in range(self.n_scores)])
             for name in ("score", "rank")
         )
-        return PersonValues(scores, ranks, of.get("decision"), of["combination"], of.get(WEIGHT))
+        people = ScoredPeople(
+            scores,
+            ranks,
+            np.tile(pairs.column("label").to_numpy(), 2),
+            decisions=of.get("decision"),
+            combinations=of["combination"],
+            weights=of.get(WEIGHT),
+            scale=self.scale,
+            sign=self.sign,
+            rows=of["row"],
+        )
+        return people.measure(np.arange(n), np.arange(n, 2 * n))
+
+
+def _both_sides(pairs: pa.Table, name: str) -> NDArray[Any]:
+    return np.concatenate([pairs.column(f"{side}_{name}").to_numpy() for side in ("left", "right")])
 
 
 def summarize_partition(
@@ -280,8 +294,6 @@ def summarize_partition(
         low = pair_keys(batch.left, batch.right, shape.seed) <= np.uint64(cutoff)
         yield _rows(KEPT, key=batch.left[low], other=batch.right[low])
     yield _rows(COUNTED, **summary_to_columns(summary))
-    worst = summary.worst.to_columns()
-    yield _rows(WORST, key=worst["left"], other=worst["right"], total=worst["gap"], most=worst["rank_gap"])
 
 
 def summarize_in_spark(pairs: DataFrame, carried: CarriedValues, shape: SummaryShape, n_total: int) -> PairSummary:
@@ -342,6 +354,5 @@ def _put_together(columns: Columns, shape: SummaryShape) -> PairSummary:
         shape,
         of(COUNTED, what="what", key="key", n="n", total="total", most="most"),
         people=of(PERSON, row="key", n="n", total="total", most="most", minus_partner="minus_partner"),
-        worst=of(WORST, left="key", right="other", gap="total", rank_gap="most"),
         kept=of(KEPT, left="key", right="other"),
     )

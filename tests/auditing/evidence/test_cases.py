@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.typing import NDArray
-from tests.sizes import sized
 
 from likewise import Comparability, Roles, mine_pairs
 from likewise.auditing._internal import AuditSettings
 from likewise.auditing.evidence._cases import describe_pairs
 from likewise.auditing.evidence._tables import cases_table
-from likewise.auditing.pairs._meter import ScoredPairs
-from likewise.auditing.pairs._selection import choose_worst
+from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.question._question import Question, make_question
 from likewise.exceptions import ScoreError
 from likewise.record._internal import Factor, PairCase
@@ -66,62 +61,18 @@ def ask(frame: Any, scores: Any, roles: Roles = ROLES, rule: Comparability = RUL
     return make_question(scores, frame, y, roles=roles, rule=rule, settings=AuditSettings(**settings))
 
 
-def score(question: Question) -> ScoredPairs:
-    return ScoredPairs(mine_pairs(question.table, question.rule), question.scores)
-
-
 def describe(frame: Any, scores: Any, **settings: Any) -> tuple[PairCase, ...]:
+    """Describe all pairs, those with the largest gaps first."""
     question = ask(frame, scores, **settings)
-    scored = score(question)
-    left, right, gaps, rank_gaps = scored.pairs.left, scored.pairs.right, scored.gaps, scored.rank_gaps
-    worst = choose_worst(left, right, gaps, rank_gaps, 100)
-    return describe_pairs(left[worst], right[worst], gaps[worst], rank_gaps[worst], question)
+    pairs = mine_pairs(question.table, question.rule)
+    found = ScoredPeople.of(question.table, question.scores).measure(pairs.left, pairs.right)
+    order = np.argsort(-np.round(found.gaps, 9), kind="stable")
+    return describe_pairs(found.left[order], found.right[order], found.gaps[order], found.rank_gaps[order], question)
 
 
 def three_labels(labels: list[str]) -> tuple[PairCase, ...]:
     scores = [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.2, 0.3, 0.5]]
     return describe(people(paid=labels), scores, positive=None)
-
-
-@dataclass(frozen=True)
-class Gapped:
-    """Pairs with gaps, in any order."""
-
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    gaps: NDArray[np.float64]
-    rank_gaps: NDArray[np.float64]
-
-    def worst(self, n: int) -> list[int]:
-        return [int(i) for i in choose_worst(self.left, self.right, self.gaps, self.rank_gaps, n)]
-
-
-@st.composite
-def gapped_pairs(draw: st.DrawFn) -> Gapped:
-    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    left, right = np.triu_indices(draw(st.integers(0, 9)), 1)
-    order = random.permutation(len(left))
-    n_values = draw(st.sampled_from([1, 2, 50]))
-    gaps, rank_gaps = (random.integers(0, n_values, len(left)) / 50 for _ in range(2))
-    return Gapped(left[order].astype(np.int32), right[order].astype(np.int32), gaps, rank_gaps)
-
-
-@settings(max_examples=sized(25, 100))
-@given(gapped_pairs(), st.integers(0, 40))
-def test_the_worst_pairs_come_first_and_ties_are_settled(pairs: Gapped, n: int) -> None:
-    keys = (-pairs.gaps, -pairs.rank_gaps, pairs.left, pairs.right)
-    expected = sorted(range(len(pairs.gaps)), key=lambda i: tuple(key[i] for key in keys))
-    assert pairs.worst(n) == expected[:n]
-
-
-def test_gaps_that_differ_by_rounding_are_ties() -> None:
-    left, right = np.array([0, 2]), np.array([1, 3])
-    assert choose_worst(left, right, np.array([0.1, 0.9 - 0.8]), np.array([0.5, 0.4]), 1).tolist() == [0]
-
-
-def test_a_negative_number_of_pairs_is_refused() -> None:
-    with pytest.raises(ValueError, match="n is -1"):
-        choose_worst(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.zeros(0), -1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

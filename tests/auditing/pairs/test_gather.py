@@ -21,7 +21,7 @@ from likewise.comparable import ComparablePairs, iter_pairs
 
 def gather(table: CodedTable, most: int, seed: int = 0, chunks: Iterator[ComparablePairs] | None = None) -> Gathered:
     scored = ScoredPeople.of(table, Scores(np.linspace(0, 1, len(table)), "binary"))
-    shape = scored.shape(AuditSettings(n_worst=5, max_pairs=most, seed=seed))
+    shape = scored.shape(AuditSettings(max_pairs=most, seed=seed))
     found = iter_pairs(table, Comparability()) if chunks is None else chunks
     return gather_pairs(found, table, scored, shape, lambda share: None)
 
@@ -40,7 +40,7 @@ def test_the_pairs_are_all_or_as_many_as_asked_in_order_and_none_twice(n: int, m
     assert rows == sorted(set(rows))
     assert found.has_partner.all()
     assert (found.summary is None) == (found.n_total <= most)
-    assert found.share_by_person(None) == pytest.approx(2 / n)
+    assert found.share_by_person() == pytest.approx(2 / n)
 
 
 @pytest.mark.parametrize("n_in_piece", [1, 7, 50])

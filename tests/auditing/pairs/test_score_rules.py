@@ -17,6 +17,7 @@ from likewise import Comparability, Roles, audit
 from likewise.auditing import Audit
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.pairs import _gather
+from likewise.auditing.pairs._meter import ScoredPeople
 from likewise.auditing.question._question import make_question
 from likewise.exceptions import NoComparablePairs
 
@@ -175,7 +176,9 @@ def test_the_mirror_image_is_of_the_pairs_whose_target_is_no_better(asked: Asked
 def gather(people: pa.Table, rule: Comparability, most: int, seed: int) -> tuple[_gather.Gathered, NDArray[np.float64]]:
     how = AuditSettings(threshold=0.6, reference="m")
     asked = make_question("score", people, None, roles=ROLES, rule=rule, settings=how)
-    drawn = _gather.draw_pairs(asked, rule, most=most, seed=seed, memory_limit=None)
+    scored = ScoredPeople.of(asked.table, asked.scores)
+    shape = scored.shape(AuditSettings(max_pairs=most, seed=seed))
+    drawn = _gather.draw_pairs(asked, rule, scored, shape, memory_limit=None)
     return drawn, asked.scores.values
 
 

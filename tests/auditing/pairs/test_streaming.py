@@ -24,7 +24,7 @@ from likewise.datasets import PlantedDataset
 from likewise.exceptions import LikewiseError
 from likewise.schema import Roles
 
-SAME = ("coverage", "groups", "worst_pairs", "person_gaps", "calibration", "score_distribution")
+SAME = ("coverage", "groups", "person_gaps", "calibration", "score_distribution")
 KEPT = 40
 
 
@@ -187,7 +187,7 @@ def test_intervals_cover_the_truth_though_only_a_sample_of_the_pairs_is_known(
 
     def measure(table: CodedTable, scores: Scores, *, keep: int | None, seed: int = 0) -> list[dict[str, Any]]:
         """Measure a sample alone, and all pairs with the sample for the intervals."""
-        settings = AuditSettings(n_resamples=0 if keep is None else 200, n_worst=0, max_pairs=keep or 1, seed=seed)
+        settings = AuditSettings(n_resamples=0 if keep is None else 200, max_pairs=keep or 1, seed=seed)
         if keep is None:
             scored = ScoredPairs(mine_pairs(table, Comparability()), scores)
             return [measure_pairs(scored, None, settings)[None]]

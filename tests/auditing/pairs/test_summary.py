@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.sizes import sized
 
 from likewise.auditing import describe_gaps
 from likewise.auditing._internal import (
-    PairBatch,
+    MeasuredPairs,
     PairSummary,
     SummaryShape,
     place_in_bins,
@@ -21,7 +22,7 @@ from likewise.auditing._internal import (
 )
 from likewise.auditing.inference._pair_measures import SummaryFacts
 from likewise.auditing.pairs._quantiles import SKETCH_ERROR, coarsest_edges, merge_fine
-from likewise.auditing.pairs._selection import KeptPairs, choose_worst, pair_keys
+from likewise.auditing.pairs._selection import KeptPairs, pair_keys
 from likewise.exceptions import LikewiseError
 
 EXACT = (
@@ -32,7 +33,7 @@ EXACT = (
 
 def make_pairs(
     seed: int, n_people: int = 25, largest: float = 1.0, *, n_labels: int = 3
-) -> tuple[PairBatch, SummaryShape]:
+) -> tuple[MeasuredPairs, SummaryShape]:
     """Draw all pairs of some people, with scores that repeat now and then; every other seed weights them."""
     random = np.random.default_rng(seed)
     left, right = np.triu_indices(n_people, 1)
@@ -41,7 +42,7 @@ def make_pairs(
     groups = random.integers(4, size=n_people)
     signed = scores[right] - scores[left]
     weights = random.integers(1, 9, n_people) / 8  # sums of their products are exact
-    batch = PairBatch(
+    batch = MeasuredPairs(
         left=left,
         right=right,
         labels=random.integers(n_labels, size=len(left)),
@@ -49,8 +50,7 @@ def make_pairs(
         rank_gaps=np.abs(ranks[left] - ranks[right]),
         flips=(scores[left] >= largest / 2) != (scores[right] >= largest / 2),
         signed=signed,
-        left_combination=groups[left],
-        right_combination=groups[right],
+        groups=(groups[left], groups[right]),
         weights=weights[left] * weights[right] if seed % 2 else None,
     )
     shape = SummaryShape(
@@ -59,7 +59,6 @@ def make_pairs(
         n_combinations=4,
         largest=largest,
         limit=0.3,
-        n_worst=9,
         n_kept=40,
         seed=seed,
         is_weighted=bool(seed % 2),
@@ -67,13 +66,12 @@ def make_pairs(
     return batch, shape
 
 
-def take(batch: PairBatch, chosen: Any) -> PairBatch:
-    known: dict[str, Any] = {name: getattr(batch, name) for name in PairBatch.__slots__}
-    taken: dict[str, Any] = {name: None if one is None else one[chosen] for name, one in known.items()}
-    return PairBatch(**taken)
+def take(batch: MeasuredPairs, chosen: Any) -> MeasuredPairs:
+    assert batch.groups is not None
+    return replace(batch.take(chosen), groups=(batch.groups[0][chosen], batch.groups[1][chosen]))
 
 
-def summary_of(shape: SummaryShape, *batches: PairBatch) -> PairSummary:
+def summary_of(shape: SummaryShape, *batches: MeasuredPairs) -> PairSummary:
     summary = PairSummary(shape)
     for batch in batches:
         summary.add(batch)
@@ -88,9 +86,8 @@ def assert_same(one: PairSummary, other: PairSummary) -> None:
     assert np.array_equal(one.transitions.keys, other.transitions.keys)
     assert np.array_equal(one.transitions.counts, other.transitions.counts)
     assert one.transitions.sums == pytest.approx(other.transitions.sums, rel=1e-12, abs=1e-12)
-    for kind in ("worst", "kept"):
-        here, there = getattr(one, kind).to_columns(), getattr(other, kind).to_columns()
-        assert all(np.array_equal(here[name], there[name]) for name in here)
+    here, there = one.kept.to_columns(), other.kept.to_columns()
+    assert all(np.array_equal(here[name], there[name]) for name in here)
     for share in (0.0, 0.3, 0.5, 0.95, 1.0):
         assert SummaryFacts(one, None).quantile("gap", share) == SummaryFacts(other, None).quantile("gap", share)
 
@@ -119,13 +116,12 @@ def test_any_order_and_any_partition_give_the_same(seed: int, n_parts: int, shuf
 )
 def test_quantiles_are_within_the_error_that_is_promised(gaps: np.ndarray[Any, Any]) -> None:
     n = len(gaps)
-    shape = SummaryShape(
-        n_people=0, n_labels=1, n_combinations=1, largest=float(gaps.max()), limit=0.5, n_worst=0, n_kept=0
-    )
+    shape = SummaryShape(n_people=0, n_labels=1, n_combinations=1, largest=float(gaps.max()), limit=0.5, n_kept=0)
     rows = np.arange(n)
     nobody = np.zeros(n, np.int64)
     facts = SummaryFacts(
-        summary_of(shape, PairBatch(left=rows, right=rows + 1, labels=nobody, gaps=gaps, rank_gaps=np.zeros(n))), None
+        summary_of(shape, MeasuredPairs(left=rows, right=rows + 1, labels=nobody, gaps=gaps, rank_gaps=np.zeros(n))),
+        None,
     )
     ordered = np.sort(gaps)
     for share in (0.0, 0.01, 0.25, 0.5, 0.75, 0.95, 1.0):
@@ -151,8 +147,8 @@ def test_fine_bins_add_up_to_the_bins_of_the_gaps_themselves(seed: int, largest:
 def test_gaps_far_below_the_largest_possible_are_still_all_counted() -> None:
     gaps = np.full(50, 3e-5)
     rows, zero = np.arange(50), np.zeros(50, np.int64)
-    shape = SummaryShape(n_people=0, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_worst=0, n_kept=0)
-    summary = summary_of(shape, PairBatch(left=rows, right=rows + 1, labels=zero, gaps=gaps, rank_gaps=gaps))
+    shape = SummaryShape(n_people=0, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_kept=0)
+    summary = summary_of(shape, MeasuredPairs(left=rows, right=rows + 1, labels=zero, gaps=gaps, rank_gaps=gaps))
     edges = coarsest_edges(3e-5, summary.step)
     assert edges.tolist() == [0.0, 1e-5, 2e-5, 3e-5]
     assert merge_fine(summary.gap_bins, summary.step, edges).sum() == 50
@@ -160,19 +156,16 @@ def test_gaps_far_below_the_largest_possible_are_still_all_counted() -> None:
 
 @settings(max_examples=sized(10, 40), deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 9))
-def test_the_worst_pairs_and_partners_are_those_of_all_pairs(seed: int, n_parts: int) -> None:
+def test_everybodys_worst_gap_and_partner_are_those_of_all_pairs(seed: int, n_parts: int) -> None:
     batch, shape = make_pairs(seed)
     summary = summary_of(shape, *(take(batch, slice(start, None, n_parts)) for start in range(n_parts)))
-    chosen = choose_worst(batch.left, batch.right, batch.gaps, batch.rank_gaps, 9)
-    worst = summary.worst.to_columns()
-    assert worst["left"].tolist() == batch.left[chosen].tolist()
-    assert worst["right"].tolist() == batch.right[chosen].tolist()
     for person in range(shape.n_people):
         theirs = (batch.left == person) | (batch.right == person)
         rounded = np.round(batch.gaps[theirs], 12)
         partners = (batch.left + batch.right - person)[theirs]
         assert summary.partner_of[person] == partners[rounded == rounded.max()].min()
-    assert set(worst["left"]) <= set(rows_to_show(summary).tolist())
+        assert summary.worst_gap_of[person] == batch.gaps[theirs].max()
+    assert set(summary.partner_of[summary.worst_gap_of == summary.worst_gap_of.max()]) <= set(rows_to_show(summary))
 
 
 @pytest.mark.parametrize("most", [0, 1, 1_000, 150_000, 2_000_000])
@@ -199,8 +192,6 @@ def test_of_pairs_with_one_key_the_earlier_rows_are_kept() -> None:
 
 def test_summaries_of_different_shapes_are_not_merged() -> None:
     batch, shape = make_pairs(0)
-    other = PairSummary(
-        SummaryShape(n_people=1, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_worst=0, n_kept=0)
-    )
+    other = PairSummary(SummaryShape(n_people=1, n_labels=1, n_combinations=1, largest=1.0, limit=0.1, n_kept=0))
     with pytest.raises(LikewiseError, match="different shapes"):
         summary_of(shape, batch).merge(other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count
-from likewise.auditing.inference._intervals import Interval, PairGraph, bound_share
+from likewise.auditing.inference._intervals import PairGraph, bound_share
 from likewise.auditing.inference._signed_gaps import (
     ColumnDifferences,
     Estimate,
@@ -19,7 +19,7 @@ from likewise.auditing.inference._signed_gaps import (
     estimate_gap,
 )
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE, Pairs, of_people
-from likewise.auditing.pairs._meter import unseen_gap
+from likewise.auditing.pairs._meter import ScoredPeople, unseen_gap
 from likewise.auditing.pairs._summary import TransitionSums
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._reference import Reference, Values
@@ -31,7 +31,7 @@ from likewise.schema import CodedTable
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
-OF_PAIRS: Final = ("adjusted_gap", "adjusted_low", "adjusted_high", "p_value", "p_adjusted", "balance")  # not of sums
+MOST_TESTED: Final = 200  # transitions: those with the most pairs
 NO_MEAN: Final = 1e-9  # of the mean gap, this share is rounding: gaps that cancel out have no direction
 
 
@@ -41,7 +41,7 @@ def measure_directions(
     scores: Scores,
     *,
     confidence: float | None = 0.95,
-    most: int = 200,
+    most: int = MOST_TESTED,
     reference: Any = None,
     columns: Sequence[str] | None = None,
     clusters: Rows | None = None,
@@ -95,16 +95,47 @@ def measure_directions(
         raise ParameterError(f"names {unknown[0]!r}; the sensitive columns are {known}.", "columns")
     if scores.values.ndim > 1:
         return ()
-    control = Reference.of(reference, table).within(columns)
+    of_people(pairs, scores.values)
+    people = ScoredPeople.of(table, scores)
+    sums = TransitionSums(len(people.groups), is_weighted=scores.weights is not None)
+    for part in people.measure_parts(pairs.left, pairs.right):
+        sums.add(part)
+    control = Reference.of(reference, table)
+    how: dict[str, Any] = {"confidence": confidence, "most": most, "columns": columns, "clusters": clusters}
+    return describe_directions(sums, pairs, table, scores, control, **how)
+
+
+def describe_directions(
+    sums: TransitionSums,
+    pairs: Pairs,
+    table: CodedTable,
+    scores: Scores,
+    reference: Reference,
+    *,
+    confidence: float | None,
+    most: int = MOST_TESTED,
+    columns: Sequence[str] | None = None,
+    clusters: Rows | None = None,
+) -> tuple[Direction, ...]:
+    """Describe every transition by the sums of all pairs, with intervals and tests of the pairs that were kept."""
+    if scores.values.ndim > 1:
+        return ()
+    sums, combinations = _sum_columns(sums, table, columns)
     transitions = _part_pairs(pairs, table, scores, columns)
-    largest = np.argsort(-transitions.sizes, kind="stable")  # of equal size: in the order of the codes
+    number_of = {key: number for number, key in enumerate(transitions.keys.tolist())}
+    control = reference.within(columns)
+    largest = np.argsort(-sums.counts[:, 0], kind="stable")  # of equal size: in the order of the codes
     units = scores.units if clusters is None else Units.of(clusters, len(table))
     settings = _Settings(confidence, units, unseen_gap(scores))
     described: list[Direction] = []
-    for place, number in enumerate(largest.tolist()):
-        direction = _describe(transitions, number)
-        if place < most:
-            direction = replace(direction, **_estimate_transition(transitions, number, table, settings))
+    for place, index in enumerate(largest.tolist()):
+        key = int(sums.keys[index])
+        origin, target = (combinations[one] for one in divmod(key, len(combinations)))
+        direction = direction_from_sums(origin, target, sums.counts[index], sums.sums[index], scores)
+        number = number_of.get(key)
+        if place < most and number is not None:
+            estimates = _estimate_transition(transitions, number, table, settings)
+            direction = _add_precision(direction, estimates, transitions, number)
         described.append(control.orient(direction))
     return adjust_together(described)[0]
 
@@ -135,12 +166,8 @@ class _Transitions:
     weights: Floats | None  # None where all count alike
     starts: NDArray[np.int64]
     means: Floats
-    names: list[tuple[Values, Values]]
+    keys: NDArray[np.integer[Any]]  # the number of the lower combination, times how many there are, and of the upper
     scores: Scores
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        return np.diff(self.starts)
 
     def span(self, number: int) -> slice:
         return slice(int(self.starts[number]), int(self.starts[number + 1]))
@@ -186,7 +213,7 @@ def _part_pairs(pairs: Pairs, table: CodedTable, scores: Scores, columns: Sequen
         weights,
         starts,
         np.where(np.abs(sums) > NO_MEAN * reach, sums, 0.0) / times,
-        [(combinations[kind // n], combinations[kind % n]) for kind in kinds.tolist()],
+        kinds,
         scores,
     )
 
@@ -197,29 +224,6 @@ def _add_spans(gaps: Floats, weights: Floats | None, starts: NDArray[np.int64]) 
     numbers, once = np.repeat(np.arange(len(sizes)), sizes), np.ones(len(gaps))
     amounts = (one if weights is None else one * weights for one in (gaps, np.abs(gaps), once))
     return np.array([np.bincount(numbers, one, len(sizes)) for one in amounts])
-
-
-def _describe(transitions: _Transitions, number: int) -> Direction:
-    gaps, weights = transitions.gaps[transitions.span(number)], transitions.weigh(number)
-    kinds = transitions.kinds(number)
-    counts = {name: int(np.count_nonzero(one)) for name, one in kinds.items()}
-    shares: dict[str, Any] = (
-        {} if weights is None else {f"{name}_share": mean_of(one, weights) for name, one in kinds.items()}
-    )
-    origin, target = transitions.names[number]
-    return Direction(
-        origin=origin,
-        target=target,
-        n_pairs=len(gaps),
-        n_lower=counts["lower"],
-        n_higher=counts["higher"],
-        n_equal=len(gaps) - counts["lower"] - counts["higher"],
-        n_flips_down=counts.get("flips_down"),
-        n_flips_up=counts.get("flips_up"),
-        mean_gap=float(transitions.means[number]),
-        favours_low=transitions.scores.favours_low,
-        **shares,
-    )
 
 
 def _estimate_transition(
@@ -259,40 +263,18 @@ def _renumber(lower: Rows, upper: Rows) -> tuple[tuple[Rows, Rows], int]:
     return (number_of.take(lower), number_of.take(upper)), int(number_of[-1]) + 1
 
 
-def complete_directions(
-    sampled: Sequence[Direction],
-    found: TransitionSums,
-    table: CodedTable,
-    scores: Scores,
-    reference: Reference,
-) -> tuple[Direction, ...]:
-    """Return directions with the counts and means of all pairs, and the tests of a sample where it has one.
-
-    They are between values of the columns that the reference is about: sums of all columns are added up by these.
-    """
-    _, combinations = number_combinations(table)
-    if reference.columns != table.names["sensitive"]:
-        places, whole = [table.names["sensitive"].index(name) for name in reference.columns], combinations
-        _, combinations = number_combinations(table, reference.columns)
-        number_of = {values: number for number, values in enumerate(combinations)}
-        numbers = np.array([number_of[tuple(one[place] for place in places)] for one in whole], np.int64)
-        found = found.renumber(numbers, len(combinations))
-    known = {(one.origin, one.target): one for both in ((one, one.reversed()) for one in sampled) for one in both}
-    largest = np.argsort(-found.counts[:, 0], kind="stable")  # of equal size: in the order of the codes
-    corrected = []
-    for place in largest.tolist():
-        names = divmod(int(found.keys[place]), len(combinations))
-        exact = direction_from_sums(
-            combinations[names[0]],
-            combinations[names[1]],
-            found.counts[place],
-            found.sums[place],
-            scores,
-        )
-        known_from = known.get((exact.origin, exact.target))
-        exact = _add_precision(exact, known_from, np.inf if scores.task == "regression" else 1.0)
-        corrected.append(reference.orient(exact))
-    return tuple(corrected)
+def _sum_columns(
+    sums: TransitionSums, table: CodedTable, columns: Sequence[str] | None
+) -> tuple[TransitionSums, list[Values]]:
+    """Add up sums of all sensitive columns by some of them; return also the combinations of these."""
+    _, whole = number_combinations(table)
+    if columns is None or tuple(columns) == table.names["sensitive"]:
+        return sums, whole
+    places = [table.names["sensitive"].index(name) for name in columns]
+    _, combinations = number_combinations(table, columns)
+    number_of = {values: number for number, values in enumerate(combinations)}
+    numbers = np.array([number_of[tuple(one[place] for place in places)] for one in whole], np.int64)
+    return sums.renumber(numbers, len(combinations)), combinations
 
 
 def direction_from_sums(
@@ -319,27 +301,17 @@ def direction_from_sums(
     )
 
 
-def _add_precision(exact: Direction, sampled: Direction | None, end: float) -> Direction:
-    """Return a direction with the interval of a sample around the mean of all pairs, and its test."""
-    if sampled is None:
-        return exact
-    moved = exact.mean_gap - sampled.mean_gap
-    shares: dict[str, Any] = {
-        f"{name}_interval": _move_share(sampled, exact, name) for name in ("lower", "higher", "flips_down", "flips_up")
-    }
-    return replace(
-        exact,
-        low=None if sampled.low is None else max(sampled.low + moved, -end),
-        high=None if sampled.high is None else min(sampled.high + moved, end),
-        **shares,
-        **{name: getattr(sampled, name) for name in OF_PAIRS},
-    )
-
-
-def _move_share(sampled: Direction, exact: Direction, name: str) -> Interval | None:
-    """Return the interval of a sampled share around the share of all pairs."""
-    ends = getattr(sampled, f"{name}_interval")
-    if ends is None:
-        return None
-    moved = (exact.share_of(name) or 0.0) - (sampled.share_of(name) or 0.0)
-    return max(ends[0] + moved, 0.0), min(ends[1] + moved, 1.0)
+def _add_precision(exact: Direction, estimates: Mapping[str, Any], transitions: _Transitions, number: int) -> Direction:
+    """Put the intervals of the kept pairs around the numbers of all pairs, and add the test."""
+    moved, weights = exact.mean_gap - float(transitions.means[number]), transitions.weigh(number)
+    found = dict(estimates)
+    if found.get("low") is not None:
+        end = np.inf if transitions.scores.task == "regression" else 1.0
+        found["low"] = min(max(found["low"] + moved, -end), exact.mean_gap)
+        found["high"] = max(min(found["high"] + moved, end), exact.mean_gap)
+    for name, holds in transitions.kinds(number).items():
+        ends, share = found.get(f"{name}_interval"), exact.share_of(name) or 0.0
+        if ends is not None:
+            away = share - mean_of(holds, weights)
+            found[f"{name}_interval"] = min(max(ends[0] + away, 0.0), share), max(min(ends[1] + away, 1.0), share)
+    return replace(exact, **found)

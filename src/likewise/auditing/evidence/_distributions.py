@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing.evidence._cases import choose_ids, plain_score
-from likewise.auditing.evidence._coverage import person_gaps
 from likewise.auditing.pairs._gaps import QUANTILES, quantile_of_sorted
 from likewise.auditing.pairs._gather import Gathered
-from likewise.auditing.pairs._meter import ScoredPairs
 from likewise.auditing.pairs._quantiles import coarsest_edges, count_by_group, count_in_bins, merge_fine, round_edges
 from likewise.auditing.pairs._selection import DIGITS
 from likewise.auditing.pairs._summary import PairSummary
@@ -36,28 +34,15 @@ Rows = NDArray[np.integer[Any]]
 MOST_PEOPLE: Final = 50
 
 
-def gap_distribution(
-    question: Question, gathered: Gathered, scored: ScoredPairs, within: Gathered | None, equal: ScoredPairs | None
-) -> GapDistribution:
+def gap_distribution(question: Question, gathered: Gathered, within: Gathered | None) -> GapDistribution:
     """Count gaps of comparable pairs, and of same-group pairs, in the same bins."""
-    sides = [(scored, gathered.summary)]
-    if within is not None and equal is not None:
-        sides.append((equal, within.summary))
-    largest = max(
-        float(pairs.gaps.max(initial=0.0)) if summary is None else float(summary.most[0].max(initial=0.0))
-        for pairs, summary in sides
-    )
-    steps = [summary.step for _, summary in sides if summary is not None]
-    edges = coarsest_edges(largest, max(steps)) if steps else round_edges(largest)
+    sides = [one.sums for one in (gathered, within) if one is not None]
+    largest = max(float(sums.most[0].max(initial=0.0)) for sums in sides)
+    edges = coarsest_edges(largest, max(sums.step for sums in sides))
     scores, classes = question.scores, question.table.classes
-    between, *others = (
-        count_by_group(pairs.gaps, pairs.labels, len(classes), edges, pairs.weights)
-        if summary is None
-        else merge_fine(summary.gap_bins, summary.step, edges)
-        for pairs, summary in sides
-    )
+    between, *others = (merge_fine(sums.gap_bins, sums.step, edges) for sums in sides)
     same = others[0] if others else None
-    n_pairs, n_same = (_count_by_label(*side, len(classes)) for side in (sides[0], sides[-1]))
+    n_pairs, n_same = sides[0].n, sides[-1].n
     slices = [
         _slice("all", (between.sum(axis=0), n_pairs.sum()), same if same is None else (same.sum(axis=0), n_same.sum()))
     ]
@@ -67,10 +52,6 @@ def gap_distribution(
         named = {"label": label, "is_positive": is_positive}
         slices.append(_slice("label", (between[code], n_pairs[code]), baseline, **named))
     return GapDistribution(tuple(edges.tolist()), tuple(slices))
-
-
-def _count_by_label(scored: ScoredPairs, summary: PairSummary | None, n_labels: int) -> Rows:
-    return np.bincount(scored.labels, minlength=n_labels) if summary is None else summary.n
 
 
 def _slice(
@@ -119,16 +100,11 @@ def score_distribution(question: Question) -> ScoreDistribution | None:
     return ScoreDistribution(tuple(edges.tolist()), tuple(ScoreSlice(*one) for one in slices))
 
 
-def describe_person_gaps(question: Question, scored: ScoredPairs, summary: PairSummary | None) -> PersonGaps:
+def describe_person_gaps(question: Question, sums: PairSummary) -> PersonGaps:
     """Summarize the largest gap of each matched person, and list the people with the largest."""
-    if summary is None:
-        gaps = person_gaps(scored.pairs, scored.gaps, len(question.table))
-        people = choose_people(gaps)
-        comparators, n_partners = _find_comparators(people, scored, len(gaps))
-    else:
-        gaps = summary.person_gaps()
-        people = choose_people(gaps)
-        comparators, n_partners = summary.partner_of[people].astype(np.int64), summary.n_pairs_of
+    gaps = sums.person_gaps()
+    people = choose_people(gaps)
+    comparators = sums.partner_of[people].astype(np.int64)
     is_known, weights = ~np.isnan(gaps), question.scores.weights
     known, times = gaps[is_known], None if weights is None else weights[is_known]
     edges = round_edges(float(known.max(initial=0.0)))
@@ -142,7 +118,7 @@ def describe_person_gaps(question: Question, scored: ScoredPairs, summary: PairS
         mean=mean_of(known, times) if len(known) else None,
         median=median,
         q95=q95,
-        worst=tuple(_list_people(people, comparators, n_partners, gaps, question)),
+        worst=tuple(_list_people(people, comparators, sums.n_pairs_of, gaps, question)),
     )
 
 
@@ -156,13 +132,11 @@ def choose_people(gaps: NDArray[np.float64]) -> Rows:
     return partnered[np.lexsort([partnered, -rounded])][:MOST_PEOPLE]
 
 
-def rows_to_show(summary: PairSummary) -> NDArray[np.int64]:
-    """Return the rows that an audit shows: people of the worst pairs, with the largest gaps, with the most pairs."""
-    worst = summary.worst.to_columns()
-    people = choose_people(summary.person_gaps())
-    busiest = np.argmax(summary.n_pairs_of, keepdims=True) if len(summary.n_pairs_of) else people[:0]
-    rows = [worst["left"], worst["right"], people, summary.partner_of[people], busiest]
-    return np.unique(np.concatenate(rows).astype(np.int64))
+def rows_to_show(sums: PairSummary) -> NDArray[np.int64]:
+    """Return the rows of people that an audit shows: those with the largest gaps, and with the most pairs."""
+    people = choose_people(sums.person_gaps())
+    busiest = np.argmax(sums.n_pairs_of, keepdims=True) if len(sums.n_pairs_of) else people[:0]
+    return np.unique(np.concatenate([people, sums.partner_of[people], busiest]).astype(np.int64))
 
 
 def _list_people(
@@ -183,18 +157,3 @@ def _list_people(
             comparator_id=ids[1][place],
             comparator_score=plain_score(values[comparators[place]]),
         )
-
-
-def _find_comparators(people: Rows, scored: ScoredPairs, n_people: int) -> tuple[Rows, Rows]:
-    """Return whom each is furthest from, the earliest row of several; and how many pairs everybody is in."""
-    left, right = scored.pairs.left, scored.pairs.right
-    n_partners = np.bincount(left, minlength=n_people) + np.bincount(right, minlength=n_people)
-    is_listed = np.zeros(n_people, np.bool_)
-    is_listed[people] = True
-    theirs = np.flatnonzero(is_listed[left] | is_listed[right])
-    person = np.concatenate([left[theirs], right[theirs]]).astype(np.int64)
-    partner = np.concatenate([right[theirs], left[theirs]]).astype(np.int64)
-    gaps = np.tile(np.round(scored.gaps[theirs], DIGITS), 2)
-    order = np.lexsort([partner, -gaps, person])
-    first = order[np.searchsorted(person[order], people)]
-    return partner[first], n_partners

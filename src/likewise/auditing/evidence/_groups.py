@@ -256,7 +256,6 @@ def _rate_family(
     sizes, totals = _effective_sizes(scores, group, n_groups), absent
     if weights is not None:
         totals = list(map(float, np.bincount(group, weights, n_groups)))
-    most = max(sum(name in reference.values for name in columns), 1)  # control values that a control group has
     rates = [
         GroupRate(
             columns=columns,
@@ -266,7 +265,7 @@ def _rate_family(
             true_positive_rate=true_positive,
             false_positive_rate=false_positive,
             mean_score=mean,
-            is_reference=reference.count(values, columns) == most,
+            is_reference=reference.is_control(columns, values),
             weight=weight,
             n_effective=size,
             n_selected=n_chosen,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,38 @@ from likewise.record._internal import Measure, key_of
 
 Shares = dict[str, float | None]
 OF_TARGETS: Final = ("signed_gap", "control_only_rate", "target_only_rate")
+Rows = NDArray[np.integer[Any]]
 
 
 def measure_targets(
     question: Question, gathered: Gathered, settings: AuditSettings, part: str | None = None
 ) -> dict[str, Measure]:
-    """Measure the pairs of a target and a control: signed mean gap, and who alone is approved."""
+    """Measure the pairs of a target and a control: signed mean gap, and who alone is approved.
+
+    Each sensitive column that a control is named of is measured by itself, and so is a combination that is named.
+    """
     reference, scores, table = question.reference, question.scores, question.table
     if not reference or scores.values.ndim > 1:
         return {}
     of_people, combinations = number_combinations(table)
-    counts = np.array([reference.count(values) for values in combinations], np.int64)
-    pairs = gathered.pairs
-    ahead = counts[of_people[pairs.left]] - counts[of_people[pairs.right]]
+    marks, measures = reference.mark_all(combinations), dict[str, Measure]()
+    for at, columns in enumerate(reference.controls):
+        named = part if len(reference.controls) == 1 else ", ".join(columns)
+        found = _measure_column(question, gathered, settings, of_people, marks >> at & 1)
+        measures |= {key_of(name, named): measure for name, measure in found.items()}
+    return measures
+
+
+def _measure_column(
+    question: Question,
+    gathered: Gathered,
+    settings: AuditSettings,
+    of_people: Rows,
+    is_control: NDArray[np.int64],
+) -> dict[str, Measure]:
+    """Measure the pairs of which one has a combination that is a control, and the other does not."""
+    pairs, scores = gathered.pairs, question.scores
+    ahead = is_control[of_people[pairs.left]] - is_control[of_people[pairs.right]]
     chosen = np.flatnonzero(ahead)
     is_left = ahead[chosen] < 0  # the target
     left, right = pairs.left[chosen], pairs.right[chosen]
@@ -40,17 +59,12 @@ def measure_targets(
     changes = None if scores.decisions is None else scores.decisions[target] - scores.decisions[control]
     weights = scores.weigh_pairs(left, right)
     sampled = _summarize(gaps, changes, weights)
-    n, exact = len(chosen), sampled
-    if gathered.summary is not None:
-        n, exact = _sum_transitions(gathered.summary.transitions, counts, has_decisions=changes is not None)
+    n, exact = _sum_transitions(gathered.sums.transitions, is_control, has_decisions=changes is not None)
     bounds: dict[str, Interval | None] = {}
     if settings.n_resamples and len(chosen):
         graph = PairGraph.of(target, control, scores.units, Weights.of(weights, len(target)))
         bounds = _bound(graph, sampled, gaps, changes, scores, settings.confidence)
-    return {
-        key_of(name, part): _place(exact[name], sampled[name], bounds.get(name), n, _ends(name, scores))
-        for name in OF_TARGETS
-    }
+    return {name: _place(exact[name], sampled[name], bounds.get(name), n, _ends(name, scores)) for name in OF_TARGETS}
 
 
 def _summarize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,11 +30,10 @@ TO_FILL: Final = ("reviewer", "date", "disposition", "reason")
 def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
     """Write the worst pairs of a record as a review sheet: one row per pair, with its factors in columns.
 
-    Of each pair, one is the person under review and the other the comparator: where a reference (control) is named, the
-    target is under review, else the person whose row comes first. ``likewise audit --out`` writes it
-    as review_sheet.csv; :func:`merge_reviews` reads it back when it is filled in. The ``disposition`` is ``resolved``
-    (the difference was an error and has been corrected), ``explained`` (a legitimate reason accounts for it) or
-    ``unresolved``.
+    Of each pair, the person who is worse off is under review, and the other is the comparator. ``likewise audit
+    --out`` writes it as review_sheet.csv; :func:`merge_reviews` reads it back when it is filled in. The
+    ``disposition`` is ``resolved`` (the difference was an error and has been corrected), ``explained`` (a legitimate
+    reason accounts for it) or ``unresolved``.
 
     Parameters
     ----------
@@ -65,7 +63,7 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     shown = AuditRecord.of(record)
-    worst = tuple(_from_target(case, shown.settings.reference or {}) for case in shown.worst_pairs)
+    worst = shown.worst_pairs
     if len({(len(case.factors), *map(_n_scores, (case.left_score, case.right_score))) for case in worst}) > 1:
         raise RecordError("its worst_pairs do not all have the same factors and scores")
     scores = scores_by_name(worst, shown.labels if shown.task == "multiclass" else None)
@@ -87,20 +85,6 @@ def review_table(record: AuditRecord | Mapping[str, Any]) -> pa.Table:
             columns[f"{who}_{name}"] = array_of(left if side == "left" else right, pa.float64())
         columns[f"{who}_decision"] = _texts(_yes_or_no(getattr(case, f"{side}_decision")) for case in worst)
     return pa.table(columns | _factor_columns(worst, {"row", "id", "decision", *scores}))
-
-
-def _from_target(case: PairCase, reference: Mapping[str, Any]) -> PairCase:
-    """Return a pair with the target, who has fewer control values, on the left."""
-    counts = [
-        sum(value in reference.get(one.column, ()) for one, value in zip(case.factors, values, strict=True))
-        for values in ([one.left for one in case.factors], [one.right for one in case.factors])
-    ]
-    if counts[0] <= counts[1]:
-        return case
-    sides = [(f"left_{name}", f"right_{name}") for name in ("row", "id", "score", "decision")]
-    turned = {one: getattr(case, other) for pair in sides for one, other in (pair, pair[::-1])}
-    factors = tuple(replace(one, left=one.right, right=one.left) for one in case.factors)
-    return replace(case, factors=factors, **turned)
 
 
 def write_review_sheet(record: AuditRecord | Mapping[str, Any], path: str | Path) -> None:

@@ -1,4 +1,4 @@
-"""The pairs of an audit: all of them, a sample, or where they are too many to keep, a summary and a sample."""
+"""The pairs of an audit, summed up as they come, and kept: all of them or, where they are too many, a sample."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from likewise.auditing.pairs._meter import AT_ONCE, ScoredPeople
 from likewise.auditing.pairs._summary import PairSummary, SummaryShape
 from likewise.auditing.question._question import Question
-from likewise.auditing.question._weights import effective_size
 from likewise.comparable import Comparability, ComparablePairs, iter_pairs, sample_pairs
 from likewise.comparable._internal import SHIFT_TOLERANCE, join_chunks, visit_pairs
 from likewise.schema import CodedTable
@@ -32,19 +31,24 @@ MOST_LOOKED_AT: Final = 200_000_000  # pairs of the probed people: where everybo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """The pairs that were kept, in order, and what is known of all."""
+    """The pairs that were kept, in order, and the sums of all that were measured."""
 
     pairs: ComparablePairs  # all, or a uniform sample of them
+    sums: PairSummary
     has_partner: NDArray[np.bool_]  # who is in any of all pairs
-    summary: PairSummary | None = None  # of all pairs, where the kept ones are a sample
     probed: NDArray[np.int64] | None = None  # whom has_partner is about, where it is not everybody
 
     @classmethod
-    def from_summary(cls, summary: PairSummary, table: CodedTable) -> Gathered:
-        """Take the sample out of a summary, which is not needed where the sample is all there is."""
-        pairs = ComparablePairs(*summary.kept.to_rows(), table, table, summary.n_total)
-        summary.kept.clear()
-        return cls(pairs, summary.n_pairs_of > 0, summary if len(pairs) < summary.n_total else None)
+    def from_summary(cls, sums: PairSummary, table: CodedTable) -> Gathered:
+        """Take the kept pairs out of a summary."""
+        pairs = ComparablePairs(*sums.kept.to_rows(), table, table, sums.n_total)
+        sums.kept.clear()
+        return cls(pairs, sums, sums.n_pairs_of > 0)
+
+    @property
+    def summary(self) -> PairSummary | None:
+        """The sums, where the kept pairs are a sample of those measured."""
+        return self.sums if len(self.pairs) < self.sums.n_total else None
 
     @property
     def n_total(self) -> int:
@@ -59,31 +63,25 @@ class Gathered:
     @property
     def is_complete(self) -> bool:
         """Whether all pairs were measured."""
-        return self.summary is not None or self.pairs.is_complete
+        return self.sums.n_total == self.n_total and self.n_total_error is None
 
     @property
     def n_measured(self) -> int:
         """How many pairs the measures are computed from."""
-        return len(self.pairs) if self.summary is None else self.n_total
+        return self.sums.n_total
 
-    def share_by_person(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    def share_by_person(self) -> NDArray[np.float64]:
         """Return the share of the measured pairs that each person is in, by the weights of the pairs."""
-        if self.summary is not None:
-            shares: NDArray[np.float64] = self.summary.weight_of / float(self.summary.weight.sum())
-            return shares
-        left, right, n_people = self.pairs.left, self.pairs.right, len(self.pairs.left_table)
-        times = None if weights is None else weights[left] * weights[right]
-        both = np.bincount(left, times, n_people) + np.bincount(right, times, n_people)
-        return both / (len(left) if times is None else float(times.sum()))
+        shares: NDArray[np.float64] = self.sums.weight_of / float(self.sums.weight.sum())
+        return shares
 
-    def effective_size(self, weights: NDArray[np.float64] | None) -> float:
-        """Return how many pairs of equal weight would be worth as much as the measured ones."""
-        if weights is None:
+    @property
+    def effective_size(self) -> float:
+        """How many pairs of equal weight would be worth as much as the measured ones."""
+        if not self.sums.shape.is_weighted:
             return float(self.n_measured)
-        if self.summary is not None:
-            total, squares = float(self.summary.weight.sum()), float(self.summary.weight_squares.sum())
-            return total**2 / squares if squares > 0 else 0.0
-        return effective_size(weights[self.pairs.left] * weights[self.pairs.right])
+        total, squares = float(self.sums.weight.sum()), float(self.sums.weight_squares.sum())
+        return total**2 / squares if squares > 0 else 0.0
 
 
 def gather_pairs(
@@ -93,37 +91,29 @@ def gather_pairs(
     shape: SummaryShape,
     progress: Callable[[float], None],
 ) -> Gathered:
-    """Keep pairs while there are no more than ``shape.n_kept``; from then on, sum them up as they come by."""
-    kept: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
-    n_total = n_kept = 0
-    summary: PairSummary | None = None
+    """Sum up pairs as they come by, and keep them, or a sample of ``shape.n_kept``."""
+    sums = PairSummary(shape)
+    held: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+    n_held = 0
     for chunk in chunks:
-        n_total, n_kept = n_total + len(chunk), n_kept + len(chunk)
-        kept.append((chunk.left, chunk.right))
-        if n_total > shape.n_kept:
-            summary = PairSummary(shape) if summary is None else summary
-            left, right = join_chunks(kept)
-            # whole parts only: however pairs are cut, which depends on memory and threads, the same are added up first
-            n_kept %= AT_ONCE
-            n_whole = len(left) - n_kept
-            for batch in people.measure_parts(left[:n_whole], right[:n_whole]):
-                summary.add(batch)
-            kept.append((left[n_whole:].copy(), right[n_whole:].copy()))
+        held.append((chunk.left, chunk.right))
+        n_held += len(chunk)
+        # whole parts only: however pairs are cut, which depends on memory and threads, the same are added up first
+        n_whole = n_held - n_held % AT_ONCE
+        if n_whole:
+            left, right = join_chunks(held)
+            sums.add_parts(people.measure_parts(left[:n_whole], right[:n_whole]))
+            held, n_held = [(left[n_whole:].copy(), right[n_whole:].copy())], n_held - n_whole
         if len(chunk):
             progress((int(chunk.left[-1]) + 1) / len(table))
-    left, right = join_chunks(kept)
-    if summary is not None:
-        for batch in people.measure_parts(left, right):
-            summary.add(batch)
-        return Gathered.from_summary(summary, table)
-    return Gathered(ComparablePairs(left, right, table, table, n_total), _find_in(left, right, len(table)))
+    sums.add_parts(people.measure_parts(*join_chunks(held)))
+    return Gathered.from_summary(sums, table)
 
 
 def can_tally(people: ScoredPeople) -> bool:
     """Return whether pairs are tallied in compiled code: of many people with one score each and no weights."""
-    values, n_transitions = people.values, len(people.combinations) ** 2
-    is_plain = values.scores.ndim == 1 and values.weights is None and people.n_labels <= MOST_LABELS
-    return is_plain and len(values.scores) >= LARGE and n_transitions <= MOST_TRANSITIONS
+    is_plain = people.scores.ndim == 1 and people.weights is None and people.n_labels <= MOST_LABELS
+    return is_plain and len(people.scores) >= LARGE and len(people.groups) ** 2 <= MOST_TRANSITIONS
 
 
 def tally_pairs(
@@ -134,15 +124,12 @@ def tally_pairs(
     progress: Callable[[float], None],
     memory_limit: int | str | None = None,
 ) -> Gathered:
-    """Sum up all pairs where the search finds them, in no order, and keep a sample of them, or all if they are few.
-
-    What is found is what :func:`gather_pairs` finds.
-    """
+    """Sum up pairs where the search finds them, in no order; what is found is what :func:`gather_pairs` finds."""
     from likewise.auditing.pairs._tally import PairTally
 
     tally = PairTally(people, shape)
-    for share, near in visit_pairs(table, rule, tally.start, memory_limit=memory_limit):
-        tally.choose(near)
+    for share, kept in visit_pairs(table, rule, tally.start, memory_limit=memory_limit):
+        tally.keep(kept)
         progress(share)
     return Gathered.from_summary(tally.finish(), table)
 
@@ -249,17 +236,17 @@ class Side:
 def draw_pairs(
     question: Question,
     rule: Comparability,
+    people: ScoredPeople,
+    shape: SummaryShape,
     *,
-    most: int,
-    seed: int,
     memory_limit: int | str | None,
     is_mirrored: bool = False,
 ) -> Gathered:
-    """Draw no more than ``most`` pairs without listing or counting all, and look for partners of some people.
+    """Draw no more than ``n_kept`` pairs without listing or counting all, and look for partners of some people.
 
     Only people who count are drawn and looked for.
     """
-    table = question.table
+    table, most, seed = question.table, shape.n_kept, shape.seed
     rows = np.flatnonzero(question.scores.counting).astype(np.int32)
     among, test, standing = table if len(rows) == len(table) else table[rows], None, None
     if not rule.asks_more:
@@ -268,9 +255,10 @@ def draw_pairs(
     else:
         test, standing = PairTest(rule, is_mirrored), Standing.of(question, rule).take(rows)
         pairs, n_searched = _draw_and_leave_out(among, test, standing, most, seed, memory_limit)
-    named = _name_rows(pairs, rows, table)
+    named, sums = _name_rows(pairs, rows, table), PairSummary(replace(shape, n_kept=0))
+    sums.add_parts(people.measure_parts(named.left, named.right))
     if pairs.is_complete:
-        return Gathered(named, _find_in(named.left, named.right, len(table)))
+        return Gathered(named, sums, sums.n_pairs_of > 0)
     probed = _choose_people(len(among), n_searched, seed)
     chunks: Iterable[ComparablePairs] = iter_pairs(among[probed], among, rule, memory_limit=memory_limit)
     if test is not None and standing is not None:
@@ -281,10 +269,10 @@ def draw_pairs(
         asked_rows = probed[chunk.left]
         has_partner[asked_rows[asked_rows != chunk.right]] = True
     if len(probed) < len(among):
-        return Gathered(named, has_partner[probed], probed=rows[probed].astype(np.int64))
+        return Gathered(named, sums, has_partner[probed], probed=rows[probed].astype(np.int64))
     of_all = np.zeros(len(table), np.bool_)
     of_all[rows] = has_partner
-    return Gathered(named, of_all)
+    return Gathered(named, sums, of_all)
 
 
 def _draw_and_leave_out(
@@ -313,13 +301,6 @@ def _draw_and_leave_out(
     of_share = n_all * float(np.sqrt(share * (1 - share) / max(len(drawn), 1)))
     error = float(np.hypot(of_share, share * (drawn.n_total_error or 0.0)))
     return ComparablePairs(left, right, table, table, round(n_all * share), error), n_all
-
-
-def _find_in(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], n_people: int) -> NDArray[np.bool_]:
-    has_partner = np.zeros(n_people, np.bool_)
-    has_partner[left] = True
-    has_partner[right] = True
-    return has_partner
 
 
 def _choose_people(n_people: int, n_pairs: int, seed: int) -> NDArray[np.int64]:

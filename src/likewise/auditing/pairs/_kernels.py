@@ -18,50 +18,6 @@ BEFORE_FIRST: Final = np.int64(FIRST - 1)
 TOLERANCE: Final = float(GAP_TOLERANCE)
 
 
-@compiled
-def add_pairs(pairs: Any, limits: Any, sums: Any, counts: Any) -> None:
-    """Add pairs to what is kept of each label."""
-    labels, gaps, gap_bits, rank_gaps, rank_bits, flips, weights = pairs
-    limit, step = limits
-    n, weight, n_flips, n_above, totals, most = sums
-    gap_buckets, rank_buckets, bins = counts
-    last_gap, last_rank, last_bin = gap_buckets.shape[1] - 1, rank_buckets.shape[1] - 1, bins.shape[1] - 1
-    for pair in range(len(gaps)):
-        label, gap, rank_gap = labels[pair], gaps[pair], rank_gaps[pair]
-        times = weights[pair]
-        n[label] += 1
-        weight[label] += times
-        totals[0, label] += times * gap
-        totals[1, label] += times * rank_gap
-        most[0, label] = max(most[0, label], gap)
-        most[1, label] = max(most[1, label], rank_gap)
-        n_flips[label] += times * flips[pair]
-        n_above[label] += times * (gap > limit)
-        gap_bucket = 0 if gap <= TOLERANCE else min((gap_bits[pair] >> BITS) - BEFORE_FIRST, last_gap)
-        gap_buckets[label, gap_bucket] += times
-        rank_bucket = 0 if rank_gap <= TOLERANCE else min((rank_bits[pair] >> BITS) - BEFORE_FIRST, last_rank)
-        rank_buckets[label, rank_bucket] += times
-        bins[label, min(np.int64(np.divide(gap, step) + TOLERANCE), last_bin)] += times  # unlike /, never raises
-
-
-@compiled
-def add_people(pairs: Any, unit: Any, n_pairs_of: Any, weight_of: Any, worst: Any, partners: Any) -> None:
-    """Add pairs to what is kept of each of the two people."""
-    left, right, gaps, weights = pairs
-    for pair in range(len(gaps)):
-        gap = gaps[pair]
-        rounded = np.rint(gap * unit)
-        for side in range(2):
-            one, other = (left[pair], right[pair]) if side == 0 else (right[pair], left[pair])
-            n_pairs_of[one] += 1
-            if len(weight_of):  # where people are weighted
-                weight_of[one] += weights[pair]
-            known = np.rint(worst[one] * unit)
-            if rounded > known or (rounded == known and other < partners[one]):
-                partners[one] = other
-            worst[one] = max(worst[one], gap)
-
-
 LEFT_STEP, RIGHT_STEP = (np.uint64(step) for step in STEPS)
 (FIRST_SHIFT, FIRST_FACTOR), (SECOND_SHIFT, SECOND_FACTOR) = (tuple(map(np.uint64, one)) for one in STIRS)
 THIRD_SHIFT: Final = np.uint64(LAST_SHIFT)
@@ -113,13 +69,11 @@ def no_pairs(largest: Any, numbers: Any) -> None:
 
 
 @compiled
-def tally_bunch(
-    bunch: Any, people: Any, how: Any, limits: Any, draw: Any, few: Any, into: Any, chosen: Any
-) -> tuple[Any, Any]:
+def tally_bunch(bunch: Any, people: Any, how: Any, limits: Any, draw: Any, few: Any, into: Any, chosen: Any) -> Any:
     """Measure pairs and add them to all that is kept of labels, transitions and people.
 
     Of people, ``facts`` are score, rank, and in one word row, label, decision and combination. Pairs whose keys are no
-    higher than the cutoff, and those with a gap of at least ``least``, are written to ``chosen``; returns how many.
+    higher than the cutoff are written to ``chosen``; returns how many.
     What is added up of people is theirs in this bunch, from the last of ``how`` on: the place that it starts with.
     ``few`` is room for what is computed of a few pairs at a time.
 
@@ -130,8 +84,7 @@ def tally_bunch(
     facts, codes = people[0], people[1]
     (gaps, rank_gaps, apart), (fine, of_other) = few
     no_pairs(people[2], people[3])
-    n_kept, n_near, end = 0, 0, np.uint64(0)
-    scale, least = limits[0], limits[6]
+    n_kept, end, scale = 0, np.uint64(0), limits[0]
     is_numbered = len(number_at) > 0
     for q in range(len(firsts)):
         place, last = np.uint64(firsts[q]), end + np.uint64(counts[q])
@@ -151,10 +104,8 @@ def tally_bunch(
             most = add_to_label(n, of_one, gaps, rank_gaps, of_other, fine, limits, into)
             add_to_transitions(n, of_one, apart, gaps, fine, of_other, how, into[5])
             add_to_people(n, start, place, seconds, of_one & LOW, gaps, most, of_other, limits[3], people, how[2])
-            if most >= least:
-                n_near = choose_near(np.int64(n), of_one & LOW, of_other, gaps, rank_gaps, least, chosen, n_near)
             n_kept = draw_kept(np.int64(n), of_one & LOW, of_other, draw, chosen, n_kept)
-    return n_kept, n_near
+    return n_kept
 
 
 @compiled
@@ -267,21 +218,6 @@ def add_to_people(
         numbers[other, 1] += ONE_PAIR
         if gap >= largest[other, 0] * NEARLY - CLOSE:
             note_worst(largest, numbers, other, gap, row, unit)
-
-
-@compiled
-def choose_near(
-    n: Any, row: Any, of_other: Any, gaps: Any, rank_gaps: Any, least: Any, chosen: Any, n_near: Any
-) -> Any:
-    """Write down the pairs with a gap of at least ``least``; returns how many there are now."""
-    near, near_gaps = chosen[2], chosen[3]
-    for k in range(n):
-        if gaps[k] >= least:
-            other = of_other[k] & LOW
-            near[0, n_near], near[1, n_near] = min(row, other), max(row, other)
-            near_gaps[0, n_near], near_gaps[1, n_near] = gaps[k], rank_gaps[k]
-            n_near += 1
-    return n_near
 
 
 @compiled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likewise._ranking import Ranking
 from likewise.auditing._settings import AuditSettings
 from likewise.auditing.pairs._gaps import gap_between, rank_gap_between, rank_levels
-from likewise.auditing.pairs._summary import PairBatch, SummaryShape
+from likewise.auditing.pairs._summary import MeasuredPairs, SummaryShape
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._scores import Scores
 from likewise.comparable import ComparablePairs
@@ -28,97 +28,75 @@ AT_ONCE: Final = 1 << 17  # pairs: what is computed of them is ten times as larg
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PersonValues:
-    """What a pair has to know of its people, one entry per person; combinations of sensitive values are numbered."""
+class ScoredPeople:
+    """What a pair has to know of its people, one entry per person: measures pairs of them by position.
+
+    Gaps are in units of ``scale``. ``sign`` is -1 where low scores are favourable: a signed gap is negative where it is
+    unfavourable. Combinations of sensitive values are numbered; without them there are no signed gaps.
+    """
 
     scores: Floats  # or one column per class
     ranks: Floats
+    labels: NDArray[np.int32]
     decisions: Rows | None = None
-    combinations: Rows | None = None  # without them there are no signed gaps
+    combinations: Rows | None = None
     weights: Floats | None = None  # None where all count alike
-
-    def take(self, rows: Rows) -> PersonValues:
-        """Return the values of some people."""
-        columns = (self.scores, self.ranks, self.decisions, self.combinations, self.weights)
-        return PersonValues(*(None if one is None else one.take(rows, axis=0) for one in columns))  # type: ignore[arg-type]  # the first two are there
-
-
-@dataclass(frozen=True, slots=True)
-class PairMeter:
-    """Measure pairs from what is known of their two people; gaps are in units of ``scale``.
-
-    ``sign`` is -1 where low scores are favourable: a signed gap is negative where it is unfavourable.
-    """
-
     scale: float = 1.0
     sign: int = 1
-
-    def measure(self, rows: tuple[Rows, Rows], labels: Rows, left: PersonValues, right: PersonValues) -> PairBatch:
-        """Measure some pairs; ``left`` and ``right`` have one entry per pair."""
-        is_signed = left.scores.ndim == 1 and left.combinations is not None
-        flips = None
-        if left.decisions is not None and right.decisions is not None:
-            flips = left.decisions != right.decisions
-        is_weighted = left.weights is not None and right.weights is not None
-        return PairBatch(
-            left=rows[0],
-            right=rows[1],
-            labels=labels,
-            gaps=gap_between(left.scores, right.scores) / self.scale,
-            rank_gaps=rank_gap_between(left.ranks, right.ranks),
-            flips=flips,
-            signed=self.sign * (right.scores - left.scores) / self.scale if is_signed else None,
-            left_combination=left.combinations if is_signed else None,
-            right_combination=right.combinations if is_signed else None,
-            weights=left.weights * right.weights if is_weighted else None,  # type: ignore[operator]  # both are there
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoredPeople:
-    """Everybody of a table with their scores: measures pairs of them by row."""
-
-    values: PersonValues
-    labels: NDArray[np.int32]
-    meter: PairMeter
-    n_labels: int
-    combinations: list[tuple[Any, ...]]
-    largest: float  # that a gap between these people can be
+    n_labels: int = 1
+    groups: list[tuple[Any, ...]] = field(default_factory=list)  # the values of each combination
+    largest: float = 1.0  # that a gap between these people can be
+    rows: Rows | None = None  # the row of each; None where positions are rows
 
     @classmethod
     def of(cls, table: CodedTable, scores: Scores, *, signed: bool = True) -> ScoredPeople:
         """Rank and number everybody once; without ``signed`` there are no sensitive groups and no signed gaps."""
-        numbers, combinations = number_combinations(table, kind=np.int32) if signed else (None, [])
-        values = PersonValues(
-            scores.values,
-            _rank_people(scores),
-            scores.decisions,
-            numbers,
-            scores.weights,
+        numbers, groups = number_combinations(table, kind=np.int32) if signed else (None, [])
+        return cls(
+            scores=scores.values,
+            ranks=_rank_people(scores),
+            labels=table.labels,
+            decisions=scores.decisions,
+            combinations=numbers,
+            weights=scores.weights,
+            scale=scores.scale,
+            sign=scores.sign,
+            n_labels=len(table.classes),
+            groups=groups,
+            largest=_largest_gap(scores),
         )
-        meter = PairMeter(scores.scale, scores.sign)
-        return cls(values, table.labels, meter, len(table.classes), combinations, _largest_gap(scores))
 
     def shape(self, settings: AuditSettings) -> SummaryShape:
         """Return the shape of a summary of these people's pairs."""
         return SummaryShape(
             n_people=len(self.labels),
             n_labels=self.n_labels,
-            n_combinations=len(self.combinations),
+            n_combinations=len(self.groups),
             largest=self.largest,
             limit=settings.gap_limit,
-            n_worst=settings.n_worst,
             n_kept=settings.max_pairs,
             seed=settings.seed,
-            is_weighted=self.values.weights is not None,
+            is_weighted=self.weights is not None,
         )
 
-    def measure(self, left: Rows, right: Rows) -> PairBatch:
-        """Measure pairs by their rows."""
-        sides = self.values.take(left), self.values.take(right)
-        return self.meter.measure((left, right), self.labels.take(left), *sides)
+    def measure(self, left: Rows, right: Rows) -> MeasuredPairs:
+        """Measure pairs by the positions of their people."""
+        scores, ranks = ([column.take(side, axis=0) for side in (left, right)] for column in (self.scores, self.ranks))
+        decisions, weights = self.decisions, self.weights
+        is_signed = self.scores.ndim == 1 and self.combinations is not None
+        return MeasuredPairs(
+            left=left if self.rows is None else self.rows.take(left),
+            right=right if self.rows is None else self.rows.take(right),
+            labels=self.labels.take(left),
+            gaps=gap_between(*scores) / self.scale,
+            rank_gaps=rank_gap_between(*ranks),
+            flips=None if decisions is None else decisions.take(left) != decisions.take(right),
+            signed=self.sign * (scores[1] - scores[0]) / self.scale if is_signed else None,
+            groups=None if self.combinations is None else (self.combinations.take(left), self.combinations.take(right)),
+            weights=None if weights is None else weights.take(left) * weights.take(right),
+        )
 
-    def measure_parts(self, left: Rows, right: Rows) -> Iterator[PairBatch]:
+    def measure_parts(self, left: Rows, right: Rows) -> Iterator[MeasuredPairs]:
         """Measure pairs a few at a time, so that memory stays small."""
         for start in range(0, len(left), AT_ONCE):
             yield self.measure(left[start : start + AT_ONCE], right[start : start + AT_ONCE])
@@ -143,10 +121,10 @@ class ScoredPairs:
         return ScoredPeople.of(self.pairs.left_table, self.scores, signed=False)
 
     @cached_property
-    def batch(self) -> PairBatch:
+    def batch(self) -> MeasuredPairs:
         """What is measured of each pair."""
         left, right = self.pairs.left, self.pairs.right
-        return PairBatch.join([self.people.measure(left[:0], right[:0]), *self.people.measure_parts(left, right)])
+        return MeasuredPairs.join([self.people.measure(left[:0], right[:0]), *self.people.measure_parts(left, right)])
 
     @property
     def gaps(self) -> Floats:
@@ -176,7 +154,7 @@ class ScoredPairs:
     @property
     def ranks(self) -> Floats:
         """Those of all people; or one column per class."""
-        return self.people.values.ranks
+        return self.people.ranks
 
     @cached_property
     def ranking(self) -> Ranking:

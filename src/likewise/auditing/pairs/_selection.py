@@ -1,4 +1,4 @@
-"""Which pairs to keep: the worst, and a uniform sample; no machine, engine or order changes the choice."""
+"""Which pairs to keep: a uniform sample; no machine, engine or order changes the choice."""
 
 from __future__ import annotations
 
@@ -22,34 +22,6 @@ Columns = dict[str, NDArray[Any]]
 KeyedPairs = tuple[Keys, NDArray[np.int32], NDArray[np.int32]]  # keys, left, right
 
 
-def choose_worst(left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats, n: int) -> Positions:
-    """Return the positions of the ``n`` pairs with the largest gaps, the worst first.
-
-    Of equal gaps, the pair with the larger rank gap is worse; of those that are equal too, earlier rows come first.
-    """
-    check_count("n", n, or_none=False)
-    rows = left.astype(np.int64) << 32 | right.astype(np.int64)
-    keys = (-np.round(gaps, DIGITS), -np.round(rank_gaps, DIGITS), rows)
-    return _take_lowest(keys, n)
-
-
-def _take_lowest(keys: tuple[NDArray[Any], ...], n: int) -> Positions:
-    """Return the ``n`` lowest in order; later keys decide between those equal in the earlier ones."""
-    undecided = np.arange(len(keys[0]))
-    chosen = [undecided[:0]]
-    n_wanted = min(n, len(undecided))
-    for key in keys:  # most pairs are far from the worst: no need to sort them
-        if not n_wanted or len(undecided) == n_wanted:
-            break
-        values = key[undecided]
-        last = np.partition(values, n_wanted - 1)[n_wanted - 1]
-        chosen.append(undecided[values < last])
-        n_wanted -= len(chosen[-1])
-        undecided = undecided[values == last]
-    found = np.concatenate([*chosen, undecided[:n_wanted]])
-    return found[np.lexsort([key[found] for key in reversed(keys)])]
-
-
 def pair_keys(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], seed: int) -> Keys:
     """Hash pairs of rows to numbers below 2**64, as if drawn at random.
 
@@ -61,49 +33,6 @@ def pair_keys(left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]], s
         words += (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(step)  # wraps around, as it should
         words = stir(words)
     return words
-
-
-class WorstPairs:
-    """Keep the ``most`` pairs with the largest gaps, worst first, in the order of ``choose_worst``."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._columns: Columns = {
-            "left": np.empty(0, np.int64),
-            "right": np.empty(0, np.int64),
-            "gap": np.empty(0),
-            "rank_gap": np.empty(0),
-        }
-
-    def __len__(self) -> int:
-        return len(self._columns["left"])
-
-    def to_columns(self) -> Columns:
-        """Return ``left``, ``right``, ``gap`` and ``rank_gap``."""
-        return dict(self._columns)
-
-    @property
-    def least(self) -> float:
-        """No pair with a gap below it belongs among the worst."""
-        if not self.most:
-            return np.inf
-        return float(self._columns["gap"][-1]) - 2 * 10.0**-DIGITS if len(self) == self.most else -np.inf
-
-    def add(self, left: Rows, right: Rows, gaps: Floats, rank_gaps: Floats) -> None:
-        """Keep those that belong among the worst."""
-        near = np.flatnonzero(gaps >= self.least)  # few pairs come near to the worst
-        self._take({"left": left[near], "right": right[near], "gap": gaps[near], "rank_gap": rank_gaps[near]})
-
-    def merge(self, other: WorstPairs) -> None:
-        """Keep what belongs among the worst of both."""
-        self._take(other.to_columns())
-
-    def _take(self, more: Columns) -> None:
-        if not len(more["left"]):
-            return
-        every = {name: np.concatenate([column, more[name]]) for name, column in self._columns.items()}
-        chosen = choose_worst(every["left"], every["right"], every["gap"], every["rank_gap"], self.most)
-        self._columns = {name: column[chosen] for name, column in every.items()}
 
 
 class KeptPairs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from likewise._codes import number_codes
 from likewise.auditing.pairs._gaps import GAP_TOLERANCE
-from likewise.auditing.pairs._quantiles import count_buckets, count_fine, fine_step
-from likewise.auditing.pairs._selection import DIGITS, KeptPairs, WorstPairs
+from likewise.auditing.pairs._quantiles import count_buckets, count_fine, fine_step, place_in_buckets
+from likewise.auditing.pairs._selection import DIGITS, KeptPairs
 from likewise.exceptions import LikewiseError
 
 Floats = NDArray[np.float64]
@@ -30,38 +30,37 @@ WHAT: Final = (*BY_LABEL, *HISTOGRAMS, *COUNTED, *ADDED, *WEIGHED)  # what a row
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class PairBatch:
+class MeasuredPairs:
     """Some pairs, with everything that is measured of a single one."""
 
-    left: Rows  # positions in the whole table, left < right
+    left: Rows  # rows of the whole table, left < right
     right: Rows
     labels: Rows  # the code of the label that both have
     gaps: Floats
     rank_gaps: Floats
     flips: NDArray[np.bool_] | None = None  # whether the two get different decisions
     signed: Floats | None = None  # the right score minus the left one; None where people have several scores
-    left_combination: Rows | None = None
-    right_combination: Rows | None = None
+    groups: tuple[Rows, Rows] | None = None  # the combinations of sensitive values of either side
     weights: Floats | None = None  # None where all count alike
 
     def __len__(self) -> int:
         return len(self.gaps)
 
     @classmethod
-    def join(cls, batches: Sequence[PairBatch]) -> PairBatch:
+    def join(cls, batches: Sequence[MeasuredPairs]) -> MeasuredPairs:
         """Put pairs together that were measured alike."""
         columns: dict[str, Any] = {}
-        for name in (one.name for one in fields(cls)):
+        for name in (one.name for one in fields(cls) if one.name != "groups"):
             parts = [getattr(batch, name) for batch in batches]
             columns[name] = None if parts[0] is None else np.concatenate(parts)
         return cls(**columns)
 
-    def take(self, places: Rows) -> PairBatch:
+    def take(self, places: Rows) -> MeasuredPairs:
         """Return some of the pairs."""
-        columns: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        columns: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "groups"}
         for name, column in columns.items():
             columns[name] = None if column is None else column[places]
-        return PairBatch(**columns)
+        return MeasuredPairs(**columns)
 
     @property
     def weight_of_flips(self) -> float:
@@ -80,7 +79,6 @@ class SummaryShape:
     n_combinations: int  # of sensitive values
     largest: float  # no gap is larger
     limit: float  # gaps above it are counted
-    n_worst: int
     n_kept: int  # pairs of the uniform sample: those with the lowest keys
     seed: int = 0  # of that sample
     is_weighted: bool = False
@@ -90,7 +88,7 @@ class PairSummary:
     """Sum up pairs that come in batches, in memory that grows with the people and not with the pairs.
 
     Batches in any order, added to any number of summaries merged in any order, give the same counts, maxima,
-    quantiles, worst pairs and kept sample, and sums equal but for rounding. Arrays by label have shape (n_labels, ...);
+    quantiles and kept sample, and sums equal but for rounding. Arrays by label have shape (n_labels, ...);
     ``totals`` and ``most`` have one row for gaps and one for rank gaps; of people in no pair ``worst_gap_of`` is -1.
     Where pairs are weighted, all but ``n`` and ``n_pairs_of`` are sums of weights in place of counts.
     """
@@ -111,7 +109,6 @@ class PairSummary:
         self.worst_gap_of = np.full(shape.n_people, -1.0)
         self.partner_of = np.full(shape.n_people, -1, np.int32)
         self.transitions = TransitionSums(shape.n_combinations, is_weighted=shape.is_weighted)
-        self.worst = WorstPairs(shape.n_worst)
         self.kept = KeptPairs(shape.n_kept, shape.seed)
 
     @property
@@ -133,33 +130,50 @@ class PairSummary:
         """Return the largest gap of each person; NaN for people in no pair."""
         return np.where(self.n_pairs_of > 0, self.worst_gap_of, np.nan)
 
-    def add(self, batch: PairBatch) -> None:
+    def add(self, batch: MeasuredPairs) -> None:
         """Add pairs that are in no batch added before."""
-        from likewise.auditing.pairs._kernels import add_pairs
-
-        left, right, labels = (np.ascontiguousarray(one, np.int64) for one in (batch.left, batch.right, batch.labels))
-        gaps, rank_gaps = (np.ascontiguousarray(one, np.float64) for one in (batch.gaps, batch.rank_gaps))
-        flips = np.zeros(len(gaps), np.bool_) if batch.flips is None else np.ascontiguousarray(batch.flips, np.bool_)
-        weights = np.ones(len(gaps), np.int8) if batch.weights is None else np.ascontiguousarray(batch.weights)
-        totals = np.zeros_like(self.totals)  # a sum of sums: one by one, billions of gaps would lose digits
-        add_pairs(
-            (labels, gaps, gaps.view(np.int64), rank_gaps, rank_gaps.view(np.int64), flips, weights),
-            (self.shape.limit + GAP_TOLERANCE, self.step),
-            (self.n, self.weight, self.n_flips, self.n_above, totals, self.most),
-            (self.gap_buckets, self.rank_gap_buckets, self.gap_bins),
-        )
-        self.totals += totals
-        if batch.weights is not None:
-            self.weight_squares += np.bincount(labels, np.square(batch.weights), len(self.n))
+        labels, n_labels, gaps = batch.labels.astype(np.int64), self.shape.n_labels, batch.gaps
+        times: Any = 1 if batch.weights is None else batch.weights
+        self.n += np.bincount(labels, minlength=n_labels)
+        is_above = gaps > self.shape.limit + GAP_TOLERANCE
+        flips = np.zeros(len(gaps), np.bool_) if batch.flips is None else batch.flips
+        for counts, holds in ((self.weight, np.ones(len(gaps))), (self.n_flips, flips), (self.n_above, is_above)):
+            counts += np.bincount(labels, holds * times, n_labels).astype(counts.dtype)
+        self.weight_squares += np.bincount(labels, np.square(times) * np.ones(len(gaps)), n_labels)
+        for place, amounts in enumerate((gaps, batch.rank_gaps)):
+            self.totals[place] += np.bincount(labels, amounts * times, n_labels)
+            np.maximum.at(self.most[place], labels, amounts)
+        bins = (gaps / self.step + GAP_TOLERANCE).astype(np.int64)
+        for name, places in zip(
+            HISTOGRAMS, (place_in_buckets(gaps), place_in_buckets(batch.rank_gaps), bins), strict=True
+        ):
+            counts = getattr(self, name)
+            np.add.at(counts, (labels, np.minimum(places, counts.shape[1] - 1)), times)
         if self.shape.n_people:
-            from likewise.auditing.pairs._kernels import add_people
-
-            people = self.n_pairs_of, self._weight_of, self.worst_gap_of, self.partner_of
-            add_people((left, right, gaps, weights), ROUNDED, *people)
+            self._add_people(batch)
         if batch.signed is not None:
             self.transitions.add(batch)
-        self.worst.add(left, right, gaps, rank_gaps)
-        self.kept.add(left, right)
+        self.kept.add(batch.left, batch.right)
+
+    def add_parts(self, batches: Iterable[MeasuredPairs]) -> None:
+        """Add pairs that come a few at a time."""
+        for batch in batches:
+            self.add(batch)
+
+    def _add_people(self, batch: MeasuredPairs) -> None:
+        """Add pairs to what is kept of either person."""
+        sides, rounded, known = (batch.left, batch.right), np.rint(batch.gaps * ROUNDED), self.worst_gap_of * ROUNDED
+        worst = np.rint(known)
+        for side in sides:
+            np.add.at(self.n_pairs_of, side, 1)
+            np.maximum.at(worst, side, rounded)
+            np.maximum.at(self.worst_gap_of, side, batch.gaps)
+            if batch.weights is not None:
+                np.add.at(self._weight_of, side, batch.weights)
+        self.partner_of[worst > np.rint(known)] = np.iinfo(np.int32).max
+        for side, other in (sides, sides[::-1]):
+            is_worst = rounded == worst[side]
+            np.minimum.at(self.partner_of, side[is_worst], other[is_worst].astype(np.int32))
 
     def merge(self, other: PairSummary) -> None:
         """Add everything that another summary of the same shape has counted."""
@@ -171,7 +185,6 @@ class PairSummary:
         np.maximum(self.most, other.most, out=self.most)
         self.merge_people(other.worst_gap_of, other.partner_of)
         self.transitions.merge(other.transitions)
-        self.worst.merge(other.worst)
         self.kept.merge(other.kept)
 
     def merge_people(self, worst: Floats, partners: NDArray[np.int32]) -> None:
@@ -215,12 +228,12 @@ class TransitionSums:
         np.add.at(merged.sums, places, sums[kept])
         return merged
 
-    def add(self, batch: PairBatch) -> None:
+    def add(self, batch: MeasuredPairs) -> None:
         """Add pairs, with the right person's score over the left one's; those of one combination say nothing here."""
-        left, right, signed, flips = batch.left_combination, batch.right_combination, batch.signed, batch.flips
-        if left is None or right is None or signed is None:
+        signed, flips, weights = batch.signed, batch.flips, batch.weights
+        if batch.groups is None or signed is None:
             raise ValueError("Signed gaps were given without the combinations of sensitive values they are between.")
-        first, second, weights = left.astype(np.int64), right.astype(np.int64), batch.weights
+        first, second = (side.astype(np.int64) for side in batch.groups)
         chosen = np.flatnonzero(first != second)
         if not len(chosen):
             return
@@ -272,7 +285,7 @@ def summary_to_columns(summary: PairSummary) -> Columns:
     return {name: np.concatenate([part[place] for part in parts]) for place, name in enumerate(names)}
 
 
-def people_to_columns(batch: PairBatch) -> Columns:
+def people_to_columns(batch: MeasuredPairs) -> Columns:
     """Return a row for everybody in some pairs: how many pairs, of what weight, the largest gap, and with whom.
 
     Of rows of one person, ``n`` and ``total`` are added, the largest ``most`` stays, and of ``rounded`` and
@@ -300,7 +313,6 @@ def summary_from_columns(
     shape: SummaryShape,
     columns: Mapping[str, NDArray[Any]],
     people: Mapping[str, NDArray[Any]] | None = None,
-    worst: Mapping[str, NDArray[Any]] | None = None,
     kept: Mapping[str, NDArray[Any]] | None = None,
 ) -> PairSummary:
     """Make a summary of columns, merged or not; ``people`` have at most one row per person."""
@@ -327,8 +339,6 @@ def summary_from_columns(
             summary.weight_of[rows] = people["total"]
         summary.worst_gap_of[rows] = people["most"]
         summary.partner_of[rows] = -np.asarray(people["minus_partner"])
-    if worst is not None:
-        summary.worst.add(*(np.asarray(worst[name]) for name in ("left", "right", "gap", "rank_gap")))
     if kept is not None:
         summary.kept.add(np.asarray(kept["left"]), np.asarray(kept["right"]))
     return summary

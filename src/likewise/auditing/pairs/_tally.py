@@ -23,7 +23,7 @@ from likewise.auditing.pairs._gaps import GAP_TOLERANCE
 from likewise.auditing.pairs._kernels import AT_ONCE as PAIRS_AT_ONCE
 from likewise.auditing.pairs._kernels import LOW, LOWER, LOWER_BITS, find_reach, merge_people, no_pairs, tally_bunch
 from likewise.auditing.pairs._meter import ScoredPeople
-from likewise.auditing.pairs._selection import SEEDS, choose_worst
+from likewise.auditing.pairs._selection import SEEDS
 from likewise.auditing.pairs._summary import COUNTED, HISTOGRAMS, ROUNDED, PairSummary, SummaryShape
 from likewise.comparable._internal import Bunch
 
@@ -37,14 +37,12 @@ MOST_ROOM: Final = 1 << 18  # pairs that a thread keeps room for: 10 MB
 AT_ONCE: Final = 1 << 16  # people whom one thread numbers
 
 
-class Near(NamedTuple):
-    """Pairs of a bunch that may be among the worst, and others that may be kept."""
+class KeptBunch(NamedTuple):
+    """Pairs of a bunch that may be kept, and their keys."""
 
+    keys: NDArray[np.uint64]
     left: Rows
     right: Rows
-    gaps: Floats
-    rank_gaps: Floats
-    kept: tuple[NDArray[np.uint64], Rows, Rows] | None = None  # keys and rows of those that may be kept
 
 
 class _Sums:
@@ -59,8 +57,8 @@ class _Sums:
         self.few = tuple(np.empty((3, PAIRS_AT_ONCE))), tuple(np.empty((2, PAIRS_AT_ONCE), np.int64))
         self._room = _room_for(0)
 
-    def room(self, n_pairs: int) -> tuple[NDArray[np.uint64], Rows, Rows, Floats]:
-        """Return room for the keys and rows of pairs to keep, and the rows and gaps of those near the worst.
+    def room(self, n_pairs: int) -> tuple[NDArray[np.uint64], Rows]:
+        """Return room for the keys and rows of pairs to keep.
 
         That for few pairs stays: memory that is taken and given back for each bunch keeps threads waiting.
         """
@@ -87,34 +85,33 @@ class PairTally:
     def __init__(self, people: ScoredPeople, shape: SummaryShape) -> None:
         self.summary, self._shape = PairSummary(replace(shape, n_people=0)), shape  # people are added in the end
         self._people = people
-        self._low_is_better = people.meter.sign < 0
+        self._low_is_better = people.sign < 0
         # gaps and rank gaps in whole parts: the largest takes all bits
         self._bits = [FINE_BITS - math.frexp(largest)[1] for largest in (max(shape.largest, 2.0**-900), 1.0)]
         units = (math.ldexp(1.0, bits) for bits in self._bits)
-        self._limits = (float(people.meter.scale), shape.limit + GAP_TOLERANCE, self.summary.step, ROUNDED, *units)
+        self._limits = (float(people.scale), shape.limit + GAP_TOLERANCE, self.summary.step, ROUNDED, *units)
         self._free: deque[_Sums] = deque()
         self._all: list[_Sums] = []
         self._may_be_wide, self._may_merge = Semaphore(MOST_WIDE), Lock()
         self._number(np.empty(0, np.int32), people)
 
-    def start(self, rows: Rows | None) -> Callable[[Bunch], Near]:
+    def start(self, rows: Rows | None) -> Callable[[Bunch], KeptBunch]:
         """Number people, before any pair is added: given the row of each number, or None where numbers are rows."""
         everybody = np.arange(len(self._people.labels), dtype=np.int32)
         self._number(everybody if rows is None else rows, self._people)
         return self.add
 
     def _number(self, rows: Rows, people: ScoredPeople) -> None:
-        values = people.values
         self._of_people = np.empty((len(rows), 2))
         no_pairs(self._of_people, self._of_people.view(np.int64))
         self._facts = np.empty((len(rows), 3))
         codes = self._facts.view(np.int64)[:, 2]
-        above = ((people.labels, 32), (values.decisions, 40), (values.combinations, 48))
+        above = ((people.labels, 32), (people.decisions, 40), (people.combinations, 48))
 
         def number(start: int) -> None:
             part = slice(start, start + AT_ONCE)
             some = rows[part]
-            self._facts[part, 0], self._facts[part, 1] = values.scores.take(some), values.ranks.take(some)
+            self._facts[part, 0], self._facts[part, 1] = people.scores.take(some), people.ranks.take(some)
             codes[part] = some
             for numbers, shift in above:
                 if numbers is not None:
@@ -122,11 +119,11 @@ class PairTally:
 
         share_work(number, range(0, len(rows), AT_ONCE), n_threads=threads_for(len(rows)))
 
-    def add(self, bunch: Bunch) -> Near:
-        """Add pairs; to be called on any thread, and what it returns given to :meth:`choose` on one."""
+    def add(self, bunch: Bunch) -> KeptBunch:
+        """Add pairs; to be called on any thread, and what it returns given to :meth:`keep` on one."""
         if not len(bunch.seconds):
             return NOBODY
-        kept, worst, shape = self.summary.kept, self.summary.worst, self.summary.shape
+        kept, shape = self.summary.kept, self.summary.shape
         draw = (np.uint64(shape.seed % SEEDS), np.uint64(kept.cutoff), bool(kept.most))
         start, stop = find_reach(bunch)
         is_wide = MOST_WIDE * (stop - start) > len(self._facts)
@@ -135,27 +132,20 @@ class PairTally:
             people = (self._facts, self._facts.view(np.int64), of_places, of_places.view(np.int64))
             into = (sums.by_label, sums.most, *sums.histograms, sums.transitions)
             how = (self._low_is_better, max(shape.n_combinations, 1), start)
-            limits, room = (*self._limits, worst.least), sums.room(len(bunch.seconds))
-            n_kept, n_near = tally_bunch(bunch, people, how, limits, draw, sums.few, into, room)
+            room = sums.room(len(bunch.seconds))
+            n_kept = tally_bunch(bunch, people, how, self._limits, draw, sums.few, into, room)
             with self._may_merge:
                 known = self._of_people, self._of_people.view(np.int64)
                 merge_people(start, bunch.people, *people[2:], *known, ROUNDED)
         sums.carry()
-        near, gaps = room[2][:, :n_near], room[3][:, :n_near]
-        if n_near > worst.most:
-            lowest = choose_worst(near[0], near[1], gaps[0], gaps[1], worst.most)
-            near, gaps = near[:, lowest], gaps[:, lowest]
-        low = (room[0][:n_kept].copy(), *room[1][:, :n_kept].copy()) if n_kept else None
-        found = Near(*near.copy(), *gaps.copy())._replace(kept=low)
+        found = KeptBunch(room[0][:n_kept].copy(), *room[1][:, :n_kept].copy())
         self._free.append(sums)
         return found
 
-    def choose(self, near: Near) -> None:
-        """Keep those of a bunch that are among the worst, and the others that are to be kept."""
-        if len(near.left):
-            self.summary.worst.add(*near[:4])
-        if near.kept is not None:
-            self.summary.kept.take(*near.kept)
+    def keep(self, bunch: KeptBunch) -> None:
+        """Keep the pairs of a bunch that are to be kept."""
+        if len(bunch.keys):
+            self.summary.kept.take(*bunch)
 
     def finish(self) -> PairSummary:
         """Return the summary of all pairs added."""
@@ -208,12 +198,11 @@ class PairTally:
         share_work(add, range(0, len(counted), AT_ONCE), n_threads=threads_for(len(counted)))
 
 
-NOBODY: Final = Near(*np.empty((2, 0), np.int32), *np.empty((2, 0)))
+NOBODY: Final = KeptBunch(np.empty(0, np.uint64), *np.empty((2, 0), np.int32))
 
 
-def _room_for(n_pairs: int) -> tuple[NDArray[np.uint64], Rows, Rows, Floats]:
-    rows = np.empty((2, n_pairs), np.int32), np.empty((2, n_pairs), np.int32)
-    return np.empty(n_pairs, np.uint64), *rows, np.empty((2, n_pairs))
+def _room_for(n_pairs: int) -> tuple[NDArray[np.uint64], Rows]:
+    return np.empty(n_pairs, np.uint64), np.empty((2, n_pairs), np.int32)
 
 
 def _joined(parts: Integers) -> list[int]:

@@ -30,7 +30,6 @@ from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 Levels = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
 
-EXAMINED: Final = 100_000  # people, evenly spaced, where there are more
 FOLLOWS: Final = 0.995  # agreement
 EXACTLY: Final = 1 - 1e-9
 MOSTLY_ONE: Final = 0.9  # share of people with one value, beyond which others are too few for a near agreement
@@ -121,7 +120,7 @@ def _them(followed: Sequence[str]) -> str:
 
 def _find_followers(question: Question) -> Iterator[tuple[str, list[str]]]:
     """Return the compared columns that follow something, and what."""
-    rows, table = _choose_people(question)
+    rows, table = question.examine()
     targets = [(what, one) for what, one in _targets(question, rows) if one.n_others >= FEWEST_OTHERS]
     of_people = [one.of_people for _, one in targets]
     for column in _columns(table) if targets else ():
@@ -170,18 +169,6 @@ def _renumber(levels: Levels) -> Levels:
     """Return levels without those that nobody has."""
     is_there = np.bincount(levels) > 0
     return (np.cumsum(is_there) - 1)[levels]
-
-
-def _choose_people(question: Question) -> tuple[NDArray[np.int64], CodedTable]:
-    """Return the rows that are looked at, and their table: of those who count, evenly spaced ones."""
-    counting = question.scores.counting
-    if question.examined is not None:
-        kept = counting[question.examined.rows]
-        return question.examined.rows[kept], question.examined.table[kept]  # type: ignore[index]  # it has rows
-    rows = np.flatnonzero(counting)
-    if len(rows) > EXAMINED:
-        rows = rows[np.linspace(0, len(rows) - 1, EXAMINED).astype(np.int64)]
-    return rows, question.table if len(rows) == len(question.table) else question.table[rows]
 
 
 def _targets(question: Question, rows: NDArray[np.int64]) -> Iterator[tuple[str, _Ranked]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from likewise.comparable._internal import check_rule
 from likewise.exceptions import ParameterError, SchemaError, ScoreError
 from likewise.schema import CodedTable, Roles, Schema
 from likewise.schema._internal import open_frame
+
+EXAMINED: Final = 100_000  # people who are looked at one by one, evenly spaced, where there are more
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -70,10 +72,20 @@ class Question:
 
     @property
     def controls(self) -> NDArray[np.int64]:
-        """In which sensitive columns each person has the control value, one bit for each column."""
+        """In which sensitive columns, or combinations of them, each person has the control value: a bit for each."""
         of_people, combinations = number_combinations(self.table)
-        marks: NDArray[np.int64] = np.array([self.reference.mark(values) for values in combinations], np.int64)
-        return marks.take(of_people)
+        return self.reference.mark_all(combinations).take(of_people)
+
+    def examine(self) -> tuple[NDArray[np.int64], CodedTable]:
+        """Return the rows and the table of people who count, with all columns; of very many, evenly spaced ones."""
+        counting = self.scores.counting
+        if self.examined is not None:
+            kept = counting[self.examined.rows]
+            return self.examined.rows[kept], self.examined.table[kept]  # type: ignore[index]  # it has rows
+        rows = np.flatnonzero(counting)
+        if len(rows) > EXAMINED:
+            rows = rows[np.linspace(0, len(rows) - 1, EXAMINED).astype(np.int64)]
+        return rows, self.table if len(rows) == len(self.table) else self.table[rows]
 
     def look_up(self, *rows: NDArray[np.integer[Any]]) -> tuple[People, list[NDArray[np.integer[Any]]]]:
         """Return the people whose values are at hand, and the positions of some rows among them."""

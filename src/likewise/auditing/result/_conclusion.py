@@ -17,9 +17,8 @@ from likewise._memory import give_memory_back
 from likewise._threads import begin
 from likewise._version import __version__
 from likewise.auditing._settings import AuditSettings
-from likewise.auditing.evidence._cases import describe_pairs
 from likewise.auditing.evidence._coverage import measure_coverage
-from likewise.auditing.evidence._directions import adjust_together, complete_directions, measure_directions
+from likewise.auditing.evidence._directions import adjust_together, describe_directions
 from likewise.auditing.evidence._distributions import (
     calibration_of_question,
     describe_person_gaps,
@@ -28,11 +27,11 @@ from likewise.auditing.evidence._distributions import (
 )
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
 from likewise.auditing.evidence._reference import measure_targets
+from likewise.auditing.evidence._review_pairs import WorsePairs, describe_worst, find_candidates
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import measure_pairs
 from likewise.auditing.pairs._gather import Gathered, Progress
 from likewise.auditing.pairs._meter import ScoredPairs
-from likewise.auditing.pairs._selection import choose_worst
 from likewise.auditing.people._performance import measure_people
 from likewise.auditing.question._question import Question
 from likewise.auditing.question._reference import Reference
@@ -51,7 +50,6 @@ from likewise.record._internal import (
     Direction,
     Measure,
     Note,
-    PairCase,
     PairTotals,
     SettingsRecord,
     WeightsRecord,
@@ -87,10 +85,12 @@ def conclude_audit(
     checksums: Callable[[], Checksums] | None = None,
     *,
     mirrored: Gathered | None = None,
+    candidates: WorsePairs | None = None,
 ) -> Audit:
     """Compute every measure and all evidence from gathered pairs; without ``within`` there is no baseline.
 
     Where the rule asks that the control is no better, ``mirrored`` has the pairs whose target is no better.
+    ``candidates`` are the pairs of which some are shown, where the columns of others are not at hand.
     ``checksums`` returns those of the question, which may take long, if they were begun before.
     """
     checksums = begin(partial(find_checksums, question), len(question.table)) if checksums is None else checksums
@@ -98,6 +98,8 @@ def conclude_audit(
     start("Measuring people and pairs")(0.0)
     reference = question.reference
     by_slice, scored, of_pairs = _measure_pairs(question, gathered, within, settings)
+    if candidates is None:
+        candidates = find_candidates(question, gathered, settings.n_worst, settings.seed)
     give_memory_back(len(table))
     confidence = settings.confidence if settings.n_resamples else None
     people = measure_people(scores, table, question.outcomes, settings)
@@ -106,7 +108,7 @@ def conclude_audit(
     directions = _find_directions(question, gathered, confidence, reference)
     sensitive = table.names["sensitive"]
     of_columns = [
-        _find_directions(question, gathered, confidence, reference.within([name]), [name])
+        _find_directions(question, gathered, confidence, reference, [name])
         for name in (sensitive if len(sensitive) > 1 and directions else ())
     ]
     directions, *of_columns = adjust_together(directions, *of_columns)
@@ -128,12 +130,9 @@ def conclude_audit(
     evidence: dict[str, Any] = {
         "directions": directions,
         "column_directions": tuple(map(ColumnDirections, sensitive, of_columns)),
-        "coverage": _cover_groups(gathered, question),
         "groups": groups,
-        "fairlearn": fairlearn_measures(scores, table),
-        "calibration": calibration_of_question(question),
-        "score_distribution": score_distribution(question),
         **of_pairs,
+        **_show_people(question, gathered, candidates),
         "weights": weights,
     }
     record = _write_record(question, gathered, within, settings, measures, notes, checksums(), evidence)
@@ -141,6 +140,17 @@ def conclude_audit(
     return Audit(
         record=record, question=question, settings=settings, scored=scored, summary=gathered.summary, baseline=baseline
     )
+
+
+def _show_people(question: Question, gathered: Gathered, candidates: WorsePairs) -> dict[str, Any]:
+    """Return the evidence about people: who is matched, how they are scored, and pairs to look at."""
+    return {
+        "coverage": _cover_groups(gathered, question),
+        "fairlearn": fairlearn_measures(question.scores, question.table),
+        "calibration": calibration_of_question(question),
+        "score_distribution": score_distribution(question),
+        "worst_pairs": describe_worst(question, candidates),
+    }
 
 
 def _measure_pairs(
@@ -157,9 +167,8 @@ def _measure_pairs(
 
     measures = measure_pairs(scored, gathered.summary, settings, baseline)
     evidence = {
-        "distributions": gap_distribution(question, gathered, scored, within, equal),
-        "person_gaps": describe_person_gaps(question, scored, gathered.summary),
-        "worst_pairs": _find_worst(question, gathered, scored, settings.n_worst),
+        "distributions": gap_distribution(question, gathered, within),
+        "person_gaps": describe_person_gaps(question, gathered.sums),
     }
     return measures, scored, evidence
 
@@ -270,8 +279,8 @@ def _describe_weights(question: Question, gathered: Gathered, within: Gathered |
         n_people=scores.n_people,
         n_zero=given.n_zero,
         n_effective=scores.weighing.effective,
-        n_effective_pairs=gathered.effective_size(scores.weights),
-        n_effective_within=None if within is None else within.effective_size(scores.weights),
+        n_effective_pairs=gathered.effective_size,
+        n_effective_within=None if within is None else within.effective_size,
     )
 
 
@@ -299,34 +308,23 @@ def _find_directions(
     reference: Reference,
     columns: Sequence[str] | None = None,
 ) -> tuple[Direction, ...]:
-    sampled = measure_directions(
+    found = describe_directions(
+        gathered.sums.transitions,
         gathered.pairs,
         question.table,
         question.scores,
+        reference,
         confidence=confidence,
-        reference=reference.values,
         columns=columns,
     )
-    if question.shown is not None:  # compared columns stayed on Spark, and nothing is adjusted by what is not at hand
-        unknown: dict[str, Any] = dict.fromkeys(
-            ("adjusted_gap", "adjusted_low", "adjusted_high", "p_value", "p_adjusted")
-        )
-        sampled = tuple(replace(one, **unknown, balance=()) for one in sampled)
-    if gathered.summary is None:
-        return sampled
-    return complete_directions(sampled, gathered.summary.transitions, question.table, question.scores, reference)
+    if question.shown is None:
+        return found
+    # compared columns stayed on Spark, and nothing is adjusted by what is not at hand
+    unknown: dict[str, Any] = dict.fromkeys(("adjusted_gap", "adjusted_low", "adjusted_high", "p_value", "p_adjusted"))
+    return tuple(replace(one, **unknown, balance=()) for one in found)
 
 
 def _name_slices(by_slice: Mapping[int | None, Mapping[str, Measure]], labels: Sequence[Any]) -> dict[str, Measure]:
     """Return all measures of pairs by name: those of all pairs, then those of each label."""
     slices = [(None, by_slice[None]), *((label, by_slice[code]) for code, label in enumerate(labels))]
     return {key_of(name, label): measure for label, measures in slices for name, measure in measures.items()}
-
-
-def _find_worst(question: Question, gathered: Gathered, scored: ScoredPairs, n_worst: int) -> tuple[PairCase, ...]:
-    if gathered.summary is not None:
-        worst = gathered.summary.worst.to_columns()
-        return describe_pairs(worst["left"], worst["right"], worst["gap"], worst["rank_gap"], question)
-    left, right, gaps, rank_gaps = scored.pairs.left, scored.pairs.right, scored.gaps, scored.rank_gaps
-    chosen = choose_worst(left, right, gaps, rank_gaps, n_worst)
-    return describe_pairs(left[chosen], right[chosen], gaps[chosen], rank_gaps[chosen], question)

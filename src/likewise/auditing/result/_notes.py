@@ -347,7 +347,7 @@ def _note_missing_baseline(question: Question, within: Gathered | None, settings
 
 def _note_one_person(question: Question, gathered: Gathered) -> Iterator[Note]:
     """Warn when one person's score decides the numbers; who that is, apart, as not everybody is shown it."""
-    shares = gathered.share_by_person(question.scores.weights)
+    shares = gathered.share_by_person()
     person = int(shares.argmax())
     share = float(shares[person])
     if share <= MUCH_OF_ONE or gathered.n_measured < FEW_PAIRS:
