@@ -339,8 +339,11 @@ def with_part(key: str, name: str) -> str:
 def title_of(key: str) -> str:
     """Return the title of a measure with its part."""
     name, part = split_key(key)
-    where = "" if part is None else ", mirror image" if part == MIRROR else f", label {part}"
-    return f"{MEASURES[name].title}{where}"
+    kind = MEASURES[name]
+    if part is None:
+        return kind.title
+    of_what = "mirror image" if part == MIRROR else part if kind.family == "direction" else f"label {part}"
+    return f"{kind.title}, {of_what}"
 
 
 def in_words(key: str) -> str:

@@ -232,7 +232,7 @@ def test_no_seed_changes_a_direction_and_all_that_are_shown_are_adjusted_for_tog
     assert one.column_directions == two.column_directions
     shown = [*one.directions, *(each for part in one.column_directions for each in part.directions)]
     p_values = [each.p_value for each in shown if each.p_value is not None]
-    assert len(p_values) > len(one.directions) / 2
+    assert len(p_values) > 2
     assert [each.p_adjusted for each in shown if each.p_value is not None] == adjust_p_values(p_values).tolist()
 
 

@@ -228,7 +228,7 @@ def test_each_column_has_its_own_control_and_a_combination_only_where_it_is_name
         control, target, n = rates_by_hand(found, is_control.to_numpy())
         assert found[f"control_only_rate[{part}]"].value == pytest.approx(control)
         assert found[f"target_only_rate[{part}]"].value == pytest.approx(target)
-        assert found[f"target_gap_mean[{part}]"].n == n
+        assert found[f"signed_gap[{part}]"].n == n
     assert found.record.settings.reference == {"race": ("red",), "sex": ("m",), "race, sex": (("blue", "m"),)}
     again = audited(reference=found.record.settings.reference, n_resamples=0)
     assert again.measures == found.measures

@@ -90,7 +90,7 @@ def test_the_effect_and_its_error_are_those_of_a_dense_fit(seed: int, are_decisi
     assert effect.low is not None
     assert effect.high is not None
     error = np.sqrt(np.square(moves).sum())
-    assert effect.high - effect.low == pytest.approx(2 * 1.98 * error, rel=0.08)
+    assert 2 * 1.95 * error < effect.high - effect.low < 2 * 2.4 * error  # Student's, a little widened
 
 
 def test_amounts_take_a_linear_model_and_low_ones_may_be_favourable() -> None:
