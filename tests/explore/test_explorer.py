@@ -38,7 +38,7 @@ def audit_at(explorer: Explorer, changes: int, shift: float, limit: float, **oth
 
 def agrees(answer: dict[str, Any], found: Audit) -> None:
     assert answer["n_pairs"] == len(found.pairs)
-    assert answer["matched_share"] == found["matched_share"].value
+    assert answer["matched_share"] == pytest.approx(found["matched_share"].value)
     for label, one in zip((None, *found.record.labels), answer["slices"], strict=True):
         assert one["n"] == found["gap_mean", label].n
         for name in ("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max", "gap_share_above", "rank_gap_mean"):
