@@ -88,6 +88,6 @@ def test_results_are_json_and_the_summary_has_a_row_a_point(search: Search, plan
     n_pairs = found.best_point_.audit["gap_mean"].n
     measured, of_what = below.splitlines()
     assert measured == f"Measured on {len(found.held_out_):,} held-out rows, {n_pairs:,} comparable pairs."
-    assert of_what.startswith("Unfairness: the average of mean gap (positive label) and mean gap (negative label).")
+    assert of_what.startswith("Unfairness: the average of mean gap, label 0 and mean gap, label 1.")
     assert "average precision" in lines[0]
     assert allowing.startswith("Intervals that allow for the choice among 4 candidates: gain ")

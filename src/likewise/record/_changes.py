@@ -116,8 +116,11 @@ def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: b
     return sentence, f"{told}."
 
 
-def conclude_change(name: str, change: Change) -> Conclusion | None:
-    """Whether a measure rose or fell, by how much, and whether that can be told from chance; None where unknown."""
+def conclude_change(name: str, change: Change, n_pairs: int) -> Conclusion | None:
+    """Whether a measure rose or fell, by how much, and whether that can be told from chance; None where unknown.
+
+    Of fewer than 30 pairs nothing is concluded, be it of the pairs or of the excess of their people.
+    """
     found, phrase, kind = change.difference, phrase_of(name), kind_of(name)
     if found.value is None:
         return None
@@ -133,8 +136,8 @@ def conclude_change(name: str, change: Change) -> Conclusion | None:
         unit = "" if kind.unit == "number" or value else POINTS
         return Conclusion("unclear", f"{moved if value else f'{phrase} is the same'} ({interval}{unit}).")
     interval = _show_ends(name, *sorted((abs(found.low), abs(found.high))))
-    if kind.counted_in == "pairs" and change.n_least < FEW_PAIRS:
-        few = f"only {change.n_least:,} pairs, too few to conclude anything"
+    if kind.is_by_label and n_pairs < FEW_PAIRS:
+        few = f"only {count_of(n_pairs, 'pair')}, too few to conclude anything"
         return Conclusion("unclear", f"{moved} ({interval}), of {few}.")
     is_better = (value > 0) == (kind.better == "high")
     return Conclusion("better" if is_better else "worse", f"{moved} ({interval}).")
@@ -256,8 +259,37 @@ def of_every_part(names: Iterable[str], keys: Iterable[str]) -> list[str]:
 
 def conclude_changes(changes: Mapping[str, Change]) -> tuple[Conclusion, ...]:
     """Return what the main changes come to."""
-    found = (conclude_change(name, changes[name]) for name in of_every_part(CONCLUDED, changes))
+    n_pairs = {split_key(key)[1]: changes[key].n_least for key in of_every_part(("gap_mean",), changes)}
+    found = (
+        conclude_change(name, changes[name], n_pairs.get(split_key(name)[1], changes[name].n_least))
+        for name in of_every_part(CONCLUDED, changes)
+    )
     return tuple(one for one in found if one is not None)
+
+
+def is_told(change: Change) -> bool:
+    """Whether a difference has an interval, and enough pairs or people behind it."""
+    return change.difference.low is not None and change.difference.high is not None and change.n_least >= FEW_PAIRS
+
+
+def conclude_treatment(key: str, change: Change, *, points: bool) -> Conclusion:
+    """Whether an excess rose, or a signed gap grew away from zero, beyond the interval of its difference."""
+    before, after, difference = change.before, change.after, change.difference
+    if before.value is None or after.value is None or difference.value is None:
+        return Conclusion("unclear", f"{phrase_of(key)} cannot be compared.")
+    sides = [show_value(key, one.value, points=points) for one in (before, after)]
+    moved = f"{phrase_of(key)} went from {sides[0]} to {sides[1]}"
+    if not is_told(change):
+        of = count_of(change.n_least, *(("pair",) if kind_of(key).counted_in == "pairs" else ("person", "people")))
+        few = change.n_least < FEW_PAIRS
+        return Conclusion("unclear", f"{moved}; {f'only {of}, too few to conclude' if few else 'without an interval'}.")
+    text = f"{moved} (difference {difference.show(key, points=points)})."
+    low, high = difference.low or 0.0, difference.high or 0.0
+    if low <= 0 <= high:
+        return Conclusion("unclear", text)
+    is_excess = kind_of(key).family == "excess"
+    grew = difference.value > 0 if is_excess else abs(after.value) >= abs(before.value)
+    return Conclusion("worse" if grew else "better", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,9 +323,11 @@ class AuditSeries:
     points : tuple
         The audits, in the order given; each has a ``name``, ``made_at``, ``measures`` and ``coverage`` by group.
     changes : mapping of str to Change
-        From the first audit to the last, by the name of the measure.
-    is_comparable : bool
-        Whether all have the same task, labels, favourable outcome, sensitive and other columns, rule and scale.
+        From the first audit to the last, by the name of the measure. The intervals of those that are ``concluded``
+        hold for all of them together (Bonferroni).
+    concluded : tuple of str
+        The measures of treatment: the excess and, for each transition between sensitive values, the adjusted gap and
+        the approval gap. By the others, which also move where nobody is treated differently, nothing is concluded.
     new_pairs, resolved_pairs : tuple, or None
         Pairs that are among the worst of the last audit only, and of the first only, by row identifier; None where
         people cannot be told by one.
@@ -316,29 +350,23 @@ class AuditSeries:
 
     points: tuple[SeriesPoint, ...]
     changes: Mapping[str, Change]
-    is_comparable: bool
+    concluded: tuple[str, ...]
     new_pairs: tuple[SeriesPair, ...] | None
     resolved_pairs: tuple[SeriesPair, ...] | None
     notes: tuple[Note, ...]
 
     @property
-    def main_measures(self) -> tuple[str, ...]:
-        """The measures of which something is concluded, as far as some audit has them."""
-        return tuple(of_every_part(CONCLUDED, {name: None for one in self.points for name in one.measures}))
-
-    @property
     def conclusions(self) -> tuple[Conclusion, ...]:
-        """What the main changes come to; each prints as a sentence. Nothing where the audits cannot be compared."""
-        return conclude_changes(self.changes) if self.is_comparable else ()
+        """What became of the treatment; each prints as a sentence."""
+        points = self.points[-1].in_points
+        return tuple(conclude_treatment(key, self.changes[key], points=points) for key in self.concluded)
 
     @property
     def outcome(self) -> Literal["worse", "no worse", "inconclusive"]:
-        """Whether a main measure is worse beyond its interval; inconclusive where the mean gap cannot be compared."""
-        gap = self.changes.get("gap_mean")
-        ends = None if gap is None else (gap.difference.low, gap.difference.high)
-        if not self.is_comparable or gap is None or gap.n_least < FEW_PAIRS or ends is None or None in ends:
-            return "inconclusive"
-        return "worse" if any(one.outcome == "worse" for one in self.conclusions) else "no worse"
+        """Whether treatment grew beyond the interval; inconclusive where nothing of it can be compared."""
+        if any(one.outcome == "worse" for one in self.conclusions):
+            return "worse"
+        return "no worse" if any(is_told(self.changes[key]) for key in self.concluded) else "inconclusive"
 
     @property
     def exit_code(self) -> int:

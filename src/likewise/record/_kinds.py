@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from likewise._checks import suggest
 from likewise._format import POINTS
 
-Family = Literal["pairs", "excess", "direction", "people", "group", "column", "explained", "certified"]
+Family = Literal["pairs", "excess", "direction", "people", "group", "column", "explained", "certified", "series"]
 Unit = Literal["gap", "share", "number"]
 Sense = Literal["max", "min"]
 
@@ -46,7 +46,7 @@ class MeasureKind:
     family : str
         What it is measured of: "pairs" and "excess" (also by label: ``audit["gap_mean", 1]``); "direction" (target and
         control; also by transition, and the mirror image); "people"; "group", by group only; "column", by column, and
-        "explained", where gaps are split over columns; "certified", where people are certified.
+        "explained", where gaps are split over columns; "certified", where people are certified; "series", over time.
     better : {"low", "high"}, optional
         Which side is better; neither for signed measures and ratios.
     least, most : float, optional
@@ -81,7 +81,7 @@ class MeasureKind:
     @property
     def counted_in(self) -> Literal["pairs", "people"]:
         """What its ``n`` counts."""
-        return "pairs" if self.family in ("pairs", "direction", "column", "explained") else "people"
+        return "pairs" if self.family in ("pairs", "direction", "column", "explained", "series") else "people"
 
     @property
     def sense(self) -> Sense | None:
@@ -96,7 +96,7 @@ class MeasureKind:
     @property
     def is_of_whole(self) -> bool:
         """Whether it is measured of the whole audit, and not of groups or columns only."""
-        return self.family not in ("group", "column")
+        return self.family not in ("group", "column", "series")
 
 
 _of_pairs = partial(MeasureKind, family="pairs", better="low")
@@ -185,6 +185,15 @@ _MEASURES = [
         "Target scored better",
         "share of pairs in which the target has the better score",
         "share",
+    ),
+    MeasureKind(
+        "approval_gap",
+        "Approval gap",
+        "share of pairs with only the target approved less that with only the control approved",
+        "gap",
+        "series",
+        least=-1.0,
+        most=1.0,
     ),
     MeasureKind(
         "part",
@@ -342,7 +351,7 @@ def title_of(key: str) -> str:
     kind = MEASURES[name]
     if part is None:
         return kind.title
-    of_what = "mirror image" if part == MIRROR else part if kind.family == "direction" else f"label {part}"
+    of_what = "mirror image" if part == MIRROR else f"label {part}" if kind.is_by_label else part
     return f"{kind.title}, {of_what}"
 
 
@@ -354,7 +363,7 @@ def in_words(key: str) -> str:
 
 def phrase_of(key: str) -> str:
     """Return a measure as the subject of a sentence: ``the mean gap, label 1,``."""
-    words = in_words(key) + "," * (split_key(key)[1] is not None)
+    words = f"{in_words(key)}{',' if split_key(key)[1] else ''}"
     return words if words.startswith(PROPER) else f"the {words}"
 
 

@@ -7,23 +7,25 @@ from typing import Any, Final
 
 from likewise._format import count_of
 from likewise._version import __version__
-from likewise.record._internal import AuditSeries, SeriesPair, SeriesPoint, kind_of, show_value
+from likewise.record._internal import AuditSeries, SeriesPair, SeriesPoint, key_of, kind_of, show_value, split_key
 from likewise.report._charts import Dot, DotPlot, as_number, as_percent, make_axis
 from likewise.report._html import Drawing, load_template
 from likewise.report._svg import draw_svg
 from likewise.report._text import NOTHING, Cell, Number, Table, measured, percent, shorten, show, title
 
-SHOWN_TOO: Final = ("impact_ratio", "matched_share")
+SHOWN_TOO: Final = ("impact_ratio", "gap_mean", "flip_rate", "roc_auc", "r2", "matched_share")
+RATES: Final = ("control_only_rate", "target_only_rate")
 MOST_PAIRS: Final = 50
 LONGEST_NAME: Final = 28
 OUTCOMES: Final = {
-    "worse": ("Fail", "Worse", "a main measure is worse beyond its interval"),
-    "no worse": ("Pass", "No worse", "no main measure is worse beyond its interval"),
-    "inconclusive": ("Inconclusive", "Inconclusive", "the audits cannot be compared, or have no intervals"),
+    "worse": ("Fail", "Worse", "people are treated more differently, beyond chance"),
+    "no worse": ("Pass", "No worse", "no difference in treatment grew beyond chance"),
+    "inconclusive": ("Inconclusive", "Inconclusive", "too few pairs, or no intervals"),
 }
 ABOUT: Final = (
     "Differences are from the first audit to the last, with intervals as of independent samples: where people are in "
-    "both, they are usually too wide. Several measures are looked at, and now and then one is worse by chance."
+    "both, they are usually too wide. Intervals of the conclusions hold for all of them together (Bonferroni). Nothing "
+    "is concluded from gaps, impact ratio and performance, which also move where nobody is treated differently."
 )
 ABOUT_PAIRS: Final = (
     "A pair is new, or resolved, where it is among the worst pairs of the last, or of the first, audit only."
@@ -63,7 +65,7 @@ def series_to_html(series: AuditSeries) -> str:
     """
     from markupsafe import Markup
 
-    drawn = [_chart(series, name) for name in (*series.main_measures, *SHOWN_TOO)]
+    drawn = [_chart(series, name) for name in (*series.concluded, *SHOWN_TOO)]
     css, outcome, why = OUTCOMES[series.outcome]
     return load_template("series.html").render(
         head={"title": "Audits over time", "file": None, "made_at": None, "likewise": show(__version__)},
@@ -87,7 +89,7 @@ def series_to_html(series: AuditSeries) -> str:
 
 
 def _measure_table(series: AuditSeries) -> Table:
-    known = [*series.main_measures, *(name for name in SHOWN_TOO if name in series.points[-1].measures)]
+    known = [*_list_shown(series), *(name for name in SHOWN_TOO if name in series.points[-1].measures)]
     rows: list[tuple[Cell, ...]] = [
         ("Date", *(show(one.made_at) if one.made_at else NOTHING for one in series.points)),
         ("People", *(f"{one.n_people:,}" for one in series.points)),
@@ -95,6 +97,13 @@ def _measure_table(series: AuditSeries) -> Table:
         *((title(name), *(_number(one, name) for one in series.points)) for name in known),
     ]
     return Table(caption="Measures over time", head=("Measure", *_names(series)), rows=tuple(rows))
+
+
+def _list_shown(series: AuditSeries) -> list[str]:
+    """List what is concluded on, and the rates of each transition."""
+    parts = {split_key(key)[1] for key in series.concluded} - {None}
+    rates = [key_of(name, part) for part in sorted(map(str, parts)) for name in RATES]
+    return [*series.concluded, *(key for key in rates if key in series.points[-1].measures)]
 
 
 def _number(point: SeriesPoint, name: str) -> Number | str:

@@ -35,7 +35,7 @@ def assert_same_numbers(streamed: Audit, exact: Audit) -> None:
     for name, measure in exact.measures.items():
         is_quantile = name.endswith(("median", "q3", "q95"))
         found = streamed[name]
-        if "excess_" in name:  # of the people with both kinds of partners among the kept pairs
+        if "excess" in name:  # of the people with both kinds of partners among the kept pairs
             assert found.n <= measure.n, name
             continue
         assert found.n == measure.n, name

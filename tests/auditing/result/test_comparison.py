@@ -204,3 +204,13 @@ def test_the_excess_stands_below_each_mean_gap() -> None:
     lines = [line.split()[0] for line in shown[first - 3 : first + 3]]
     assert lines == [f"{name}{label}" for name in ("excess", "gap_mean") for label in ("", "[0]", "[1]")]
     assert ["found", "baseline", "excess"] in [line.split() for line in str(one).splitlines()]
+
+
+def test_nothing_is_called_worse_where_there_are_too_few_pairs_to_conclude() -> None:
+    few, risen = Measure(0.1, 0.05, 0.15, n=12), Measure(0.3, 0.2, 0.4, n=12)
+    for n in (12, 60):  # people with partners of both kinds
+        change = Change(Measure(0.1, n=n), Measure(0.4, n=n), Measure(0.3, 0.2, 0.4, n=n))
+        comparison = Comparison({"excess": change, "gap_mean": Change(few, risen, risen)}, ())
+        told = [str(one) for one in comparison.conclusions]
+        assert len(told) == 2
+        assert all(one.startswith("No clear change: ") and "only 12 pairs, too few" in one for one in told)

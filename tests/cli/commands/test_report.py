@@ -173,8 +173,8 @@ def test_several_records_are_compared_over_time(run: Run, folder: Path, scored_c
     trend = folder / "trend.html"
     worse = run("report", first, last, "--out", trend)
     assert (worse.code, worse.stdout) == (1, "")
-    assert ": worse.\nWorse: the excess rose by " in worse.stderr
-    assert "\nWorse: the mean gap rose by " in worse.stderr
+    assert ": worse.\nWorse: the excess went from " in worse.stderr
+    assert "the mean gap" not in worse.stderr
     assert "Audits over time" in trend.read_text("utf-8")
     dated = {**read(first), "made_at": "2026-01-01T00:00:00Z"}
     first.write_text(json.dumps(dated), "utf-8")
@@ -187,9 +187,9 @@ def test_several_records_are_compared_over_time(run: Run, folder: Path, scored_c
     other = folder.with_name("by_sex")
     assert run("audit", scored_csv, *by_sex, "--scores", "p", "--row-id", "name", "--out", other).code == 0
     refused = run("report", first, other / "audit.json", "--out", folder / "unlike.html")
-    assert refused.code == 3
-    assert "The two audits differ in their sensitive columns" in refused.stderr
-    assert "Better" not in refused.stderr
+    assert refused.code == 2
+    assert "differ in their sensitive columns" in refused.stderr
+    assert refused.stderr.count("\n") == 1
     assert run("report", first, first, last, "--out", folder / "page.html", "--quiet").code == 1
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Any, Final
 
 from likewise._checks import parameter
@@ -22,20 +23,29 @@ from likewise.record import AuditRecord
 from likewise.record._internal import (
     AuditSeries,
     Change,
+    ColumnDirections,
+    Direction,
     Measure,
     Note,
     PairCase,
     SeriesPair,
     SeriesPoint,
+    key_of,
+    split_key,
 )
 
-MAY_DIFFER: Final = {"gap limit", "threshold"}  # no main measure of pairs but decisions depends on them
+MAY_DIFFER: Final = {"gap limit", "threshold"}  # a changed threshold is part of how people are treated
+SIDES: Final = ("control_only_rate", "target_only_rate")  # the approval gap is the second less the first
 
 
 def compare_series(
     records: Sequence[Record], names: Sequence[str] | None = None, *, as_given: bool = False
 ) -> AuditSeries:
-    """Compare audits of several periods or models by their records, from the first to the last.
+    """Compare how people are treated in audits of several periods or models, from the first to the last.
+
+    Concluded on are the excess and, for each transition between sensitive values, the adjusted gap and the approval
+    gap; gaps, selection rates and impact ratios also move where scores do, and are shown only. Records of other
+    sensitive or compared columns, rules, tasks or references are refused.
 
     Records hold no pairs, so the interval of a difference comes from the intervals of both audits, as of independent
     samples. Where people are in both, it is usually too wide: of two models on the same people,
@@ -73,17 +83,47 @@ def compare_series(
     found = [read_record(record, name) for record, name in zip(records, names, strict=True)]
     if not as_given:
         _refuse_order(found, names)
+    _refuse_unlike(found, names)
     first, last = found[0], found[-1]
-    shared = [name for name in last.measures if name in first.measures]
+    points = [_point(record, name, first) for record, name in zip(found, names, strict=True)]
+    before, after = points[0].measures, points[-1].measures
+    changes = {key: _change(before[key], after[key]) for key in after if key in before}
+    concluded = tuple(_list_treatment(changes))
+    wider = _widen(last.settings.confidence, len(concluded))
+    changes |= {key: _change(before[key], after[key], wider) for key in concluded}
     new, resolved = _differing_pairs(first, last)
     return AuditSeries(
-        points=tuple(map(_point, found, names)),
-        changes={name: _change(first.measures[name], last.measures[name]) for name in shared},
-        is_comparable=all(list_differences(first, one).keys() <= MAY_DIFFER for one in found),
+        points=tuple(points),
+        changes=changes,
+        concluded=concluded,
         new_pairs=new,
         resolved_pairs=resolved,
         notes=tuple(_write_notes(found, names)),
     )
+
+
+def _refuse_unlike(records: Sequence[AuditRecord], names: Sequence[str]) -> None:
+    """Refuse records that do not answer one question, and say in what they differ."""
+    for record, name in zip(records[1:], names[1:], strict=True):
+        unlike = {what: why for what, why in list_differences(records[0], record).items() if what not in MAY_DIFFER}
+        for what, why in unlike.items():
+            raise ScoreError(
+                f"The records {names[0]} and {name} differ in their {what}: {why}. Compare audits of one question."
+            )
+
+
+def _list_treatment(changes: Mapping[str, Change]) -> Iterator[str]:
+    """Yield the measures that say how people are treated: excess, adjusted gaps and approval gaps."""
+    known = {key: change for key, change in changes.items() if change.difference.value is not None}
+    yield from [key for key in ("excess_equal", "excess") if key in known][:1]
+    yield from (key for key in known if split_key(key)[0] in ("adjusted_gap", "approval_gap") and split_key(key)[1])
+
+
+def _widen(confidence: float, n: int) -> float:
+    """Return how much wider intervals are that hold for ``n`` differences together (Bonferroni)."""
+    tail = (1 - confidence) / 2
+    normal = NormalDist()
+    return normal.inv_cdf(tail / max(n, 1)) / normal.inv_cdf(tail)
 
 
 def _refuse_order(records: Sequence[AuditRecord], names: Sequence[str]) -> None:
@@ -98,27 +138,49 @@ def _refuse_order(records: Sequence[AuditRecord], names: Sequence[str]) -> None:
             )
 
 
-def _point(record: AuditRecord, name: str) -> SeriesPoint:
+def _point(record: AuditRecord, name: str, first: AuditRecord) -> SeriesPoint:
     groups = [one for one in record.coverage if one.label is None and len(one.columns) == 1]
     return SeriesPoint(
         name=name,
         made_at=record.made_at,
         n_people=record.data.n_rows,
         n_pairs=record.pairs.n_total,
-        measures=record.measures,
+        measures=dict(record.measures) | _measure_directions(record, first),
         coverage={f"{one.columns[0]} {one.values[0]}": one.share for one in groups},
         in_points=record.in_points,
     )
 
 
-def _change(before: Measure, after: Measure) -> Change:
+def _measure_directions(record: AuditRecord, first: AuditRecord) -> dict[str, Measure]:
+    """Return the measures of each transition, by its name as the first record turns it."""
+    sides = {one.name([column]): one for column, way in _list_directions(record) for one in (way, way.reversed())}
+    found: dict[str, Measure] = {}
+    for name in [one.name([column]) for column, one in _list_directions(first)]:
+        measures = sides[name].measures if name in sides else {}
+        found |= {key_of(kind, name): one for kind, one in measures.items()}
+        control, target = (measures.get(side) for side in SIDES)
+        if control is not None and target is not None:
+            found[key_of("approval_gap", name)] = _change(control, target).difference
+    return found
+
+
+def _list_directions(record: AuditRecord) -> Iterator[tuple[str, Direction]]:
+    """Yield the transitions of each sensitive column by itself."""
+    alone = [ColumnDirections(column, record.directions) for column in record.sensitive[:1]]
+    for part in record.column_directions or alone:
+        yield from ((part.column, one) for one in part.directions)
+
+
+def _change(before: Measure, after: Measure, wider: float = 1.0) -> Change:
     """Bound the difference of two audits by their intervals, where both have one."""
     change = change_between(before, after)
-    ends = (before.low, before.high, after.low, after.high)
-    if before.value is None or after.value is None or None in ends:
+    if before.value is None or after.value is None or None in (before.low, before.high, after.low, after.high):
         return change
-    low, high = subtract(after.value, (after.low, after.high), before.value, (before.low, before.high))  # type: ignore[arg-type]  # none is None
-    return Change(before, after, Measure(after.value - before.value, low, high, after.n))
+    old, new = ((one.low or 0.0, one.high or 0.0) for one in (before, after))
+    low, high = subtract(after.value, new, before.value, old)
+    value = after.value - before.value
+    ends = value + wider * (low - value), value + wider * (high - value)
+    return Change(before, after, Measure(value, *ends, min(before.n, after.n)))
 
 
 def _differing_pairs(
@@ -142,9 +204,6 @@ def _key(pair: PairCase) -> frozenset[Any]:
 def _write_notes(records: Sequence[AuditRecord], names: Sequence[str]) -> Iterator[Note]:
     first, last = records[0], records[-1]
     yield from note_unlike(first, last)
-    for (one, other), (name, other_name) in zip(pairwise(records[:-1]), pairwise(names), strict=False):
-        for note in note_unlike(one, other):
-            yield Note("unlike", f"{name} and {other_name}: {note.text}")
     if all(set(one.measures) >= SQUEEZE_NEEDS for one in (first, last)):
         squeezed = note_squeeze(first.measures, last.measures)
         if squeezed is not None:

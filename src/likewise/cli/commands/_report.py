@@ -96,8 +96,7 @@ def _report_series(records: list[AuditRecord], out: Path, options: ReportOptions
     write_file(out, series_to_html(series))
     if not options.quiet:
         found = f"From '{options.record[0]}' to '{options.record[-1]}': {series.outcome}."
-        unlike = [note.text for note in series.notes if not series.is_comparable and note.kind == "unlike"]
-        tell(found, *unlike, *series.conclusions, f"The report is {out}.", err=True)
+        tell(found, *series.conclusions, f"The report is {out}.", err=True)
     return series.exit_code
 
 
