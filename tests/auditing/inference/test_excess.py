@@ -72,10 +72,10 @@ def test_the_excess_is_the_mean_over_people_of_their_two_mean_gaps_less_each_oth
     found = ask(people, n_resamples=0)
     if found is None or not {0, 1} <= {one[2] for one in people}:
         return
-    for prefix, label in (("", None), ("positive_", 1), ("negative_", 0)):
-        for name, decided in (("gap_mean", False), ("flip_rate", True)):
+    for label in (None, 1, 0):
+        for name, decided in (("excess", False), ("excess_flips", True)):
             wanted = excess_of(people, label, decided=decided)
-            assert found[f"{prefix}excess_{name}"].value == (None if wanted is None else pytest.approx(wanted))
+            assert found[name, label].value == (None if wanted is None else pytest.approx(wanted))
 
 
 @given(tables)

@@ -173,7 +173,8 @@ def test_several_records_are_compared_over_time(run: Run, folder: Path, scored_c
     trend = folder / "trend.html"
     worse = run("report", first, last, "--out", trend)
     assert (worse.code, worse.stdout) == (1, "")
-    assert ": worse.\nWorse: the excess went from " in worse.stderr
+    assert ": worse.\n" in worse.stderr
+    assert "\nWorse: the adjusted gap, race: " in worse.stderr
     assert "the mean gap" not in worse.stderr
     assert "Audits over time" in trend.read_text("utf-8")
     dated = {**read(first), "made_at": "2026-01-01T00:00:00Z"}
