@@ -57,6 +57,7 @@ def audit(
     favourable: Any = None,
     reference: Any = None,
     sample_weight: Any = None,
+    cluster: Any = None,
     threshold: float | None = None,
     approval_rate: float | None = None,
     scale: float | None = None,
@@ -121,6 +122,11 @@ def audit(
         the name of a column of ``X``. A pair counts as the product of the weights of its two people, and every
         measure, interval and test is weighted. A weight of 0 leaves a person out of all of them; with roles alone, the
         ranges of columns are still those of all rows. Only ratios between weights matter. By default all count alike.
+    cluster : array or str, optional
+        Who may be alike in what is not seen, such as people of one branch, officer or household: one value per row of
+        ``X``, or the name of a column. Intervals and tests are then of clusters in place of people, and in the excess,
+        partners of the own cluster do not count. It takes ten clusters on either side. By default people are taken as
+        independent, which is wrong where scores of a branch go up and down together.
     threshold : float, optional
         Approve at or above this score; 0.5 by default, none in regression. With more than two labels, the decision is
         the likeliest label.
@@ -183,11 +189,12 @@ def audit(
     X = X if beside is None else join_columns(X, beside)
     is_inferred = roles is None
     if is_inferred:
-        roles, y = _infer_roles(X, y, sensitive, beside, apart=(scores, sample_weight))
+        roles, y = _infer_roles(X, y, sensitive, beside, apart=(scores, sample_weight, cluster))
     elif sensitive is not None:
         raise ParameterError(f"excludes {parameter('roles')}, which name the sensitive columns. Give one.", "sensitive")
-    is_column = isinstance(sample_weight, str)
-    settings = AuditSettings.of_arguments(locals() | {"sample_weight": sample_weight if is_column else None})
+    beside_X = {"sample_weight": sample_weight, "cluster": cluster}
+    columns = {name: one if isinstance(one, str) else None for name, one in beside_X.items()}
+    settings = AuditSettings.of_arguments(locals() | columns)
     found = run_audit(
         scores,
         X,
@@ -195,7 +202,8 @@ def audit(
         settings,
         roles=roles,  # type: ignore[arg-type]  # inferred, where there were none
         rule=rule,
-        sample_weight=None if is_column else sample_weight,
+        sample_weight=None if isinstance(sample_weight, str) else sample_weight,
+        cluster=None if isinstance(cluster, str) else cluster,
         pairs=pairs,
         memory_limit=memory_limit,
         progress=progress,
@@ -239,6 +247,7 @@ def run_audit(
     roles: Roles | Schema,
     rule: Comparability | None = None,
     sample_weight: Any = None,
+    cluster: Any = None,
     pairs: str | Path | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | bool | None = None,
@@ -248,9 +257,8 @@ def run_audit(
     rule = Comparability() if rule is None else rule
     if pairs is not None and settings.when_too_many == "sample":
         raise ParameterError(f"excludes {parameter('when_too_many', 'sample')}: all pairs are in the folder.", "pairs")
-    question = make_question(
-        scores, X, y, roles=roles, rule=rule, settings=settings, sample_weight=sample_weight, seen=seen
-    )
+    of_people: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "seen": seen}
+    question = make_question(scores, X, y, roles=roles, rule=rule, settings=settings, **of_people)
     refuse_unanswerable(rule, question)
     settings.check_limit(question.scores.task)
     shared, for_search = settings.share_memory(memory_limit, len(question.table))

@@ -45,6 +45,7 @@ class AuditSettings:
     favourable: Any = None
     reference: Any = None
     sample_weight: str | None = None  # a column; an array is no setting
+    cluster: str | None = None  # likewise
     threshold: float | None = None
     approval_rate: float | None = None
     scale: float | None = None
@@ -63,16 +64,17 @@ class AuditSettings:
         check_choice("task", self.task, ("auto", *TASKS))
         check_choice("when_too_many", self.when_too_many, ("stream", "sample"))
         object.__setattr__(self, "confirmed", _names(self.confirmed))
-        if self.sample_weight is not None and not isinstance(self.sample_weight, str):
-            raise ParameterError("holds no column's name; give an array to audit itself.", "sample_weight")
+        for name in ("sample_weight", "cluster"):
+            if not isinstance(getattr(self, name), str | None):
+                raise ParameterError("holds no column's name; give an array to audit itself.", name)
         self._check_counts()
         self._check_intervals()
         self._check_decisions()
 
     @property
-    def weight_columns(self) -> list[str]:
-        """The column of the weights, if they are in one."""
-        return [] if self.sample_weight is None else [self.sample_weight]
+    def columns(self) -> list[str]:
+        """The columns of weights and clusters, if they are in any."""
+        return [name for name in (self.sample_weight, self.cluster) if name is not None]
 
     @property
     def fewest_resamples(self) -> int:

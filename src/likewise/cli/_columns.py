@@ -17,6 +17,8 @@ from likewise.schema import Roles
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from likewise.auditing._internal import AuditSettings
+
 ROLE_TITLES: Final = {
     **{role: role for role in ("sensitive", "discrete", "continuous", "ordinal")},
     **{"matched": "must match", "ignored": "ignored", "label": "label", "row_id": "row id"},
@@ -80,6 +82,13 @@ class ColumnOptions:
                 other = option_name(name)
                 raise SchemaError(f"Column '{both[0]}' is named by {named_by} and by {other}. Name it in one of them.")
         return replace(self, ignore=[*ignored, *(name for name in scores if name not in ignored)])
+
+    def without_settings(self, settings: AuditSettings, names: ColumnNames) -> ColumnOptions:
+        """Leave the columns of weights and clusters out of the comparison; those of clusters unless they are named."""
+        weights = [] if settings.sample_weight is None else [settings.sample_weight]
+        named = {self.label, self.row_id, *(column for one in self._listed(names).values() for column in one)}
+        clusters = [] if settings.cluster is None or settings.cluster in named else [settings.cluster]
+        return self.without(weights, names, "--weight").without(clusters, names, "--cluster")
 
     def without_ignored(self, names: Collection[str]) -> ColumnOptions:
         """Do not ask for columns that are not in the table to be left out."""
@@ -151,9 +160,11 @@ class ColumnOptions:
         return Comparability.from_toml(file)
 
 
-def describe_roles(roles: Roles, scores: Collection[str] = (), weights: Collection[str] = ()) -> list[str]:
-    """List the role of each column and its reason; columns of scores have the role 'scores', of weights 'weights'."""
-    apart = dict.fromkeys(scores, "scores") | dict.fromkeys(weights, "weights")
+def describe_roles(roles: Roles, scores: Collection[str] = (), settings: AuditSettings | None = None) -> list[str]:
+    """List the role of each column and its reason; those of scores, weights and clusters have roles of these names."""
+    apart: dict[str | None, str] = dict.fromkeys(scores, "scores")
+    if settings is not None:
+        apart |= {settings.sample_weight: "weights", settings.cluster: "clusters"}
     rows = [
         (apart.get(name, title) if role == "ignored" else title, name, roles.reasons.get(name, "given"))
         for role, title in ROLE_TITLES.items()

@@ -82,6 +82,11 @@ class ScoreOptions:
         "Column with how much each person counts, such as a survey or exposure weight; a pair counts as the product of "
         "its two weights. Not matched on.",
     )
+    cluster: str | None = option(
+        *(None, MEASURES, "COLUMN"),
+        "Column of branches, households or the like, whose people may be alike in what is not seen: intervals and "
+        "tests are of these in place of people. Not matched on, unless it is named as such.",
+    )
     confirmed: list[str] | None = option(
         *(None, COLUMNS, "COLUMNS"),
         "Columns that you have looked at: ones that follow from scores, decision or label, or with values that are "
@@ -176,7 +181,7 @@ class AuditPlan:
     def apart(self) -> list[str]:
         """Columns that no model takes."""
         label = [] if self.label is None else [self.label]
-        return [*label, *self.roles.names("row_id"), *self.settings.weight_columns]
+        return [*label, *self.roles.names("row_id"), *self.settings.columns]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it takes to repeat the audit beyond what its record has already."""
@@ -271,7 +276,7 @@ def make_plan(
     scores = list(names.find_all("--scores", asked.scores))
     label = None if columns.label is None else names.find("--label", columns.label)
     settings = _type_labels(asked, frame, label, scores, names)
-    apart = columns.without(scores, names).without(settings.weight_columns, names, "--weight")
+    apart = columns.without(scores, names).without_settings(settings, names)
     roles = apart.without_ignored(unread or ()).roles(frame, file)
     plan = AuditPlan(
         roles=roles,
@@ -282,7 +287,7 @@ def make_plan(
         settings=settings,
         **search,
     )
-    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores, plan.settings.weight_columns), "")
+    say(console, *notes, ROLES_HEADING, *describe_roles(roles, scores, plan.settings), "")
     return plan
 
 
@@ -301,7 +306,7 @@ def follow_plan(
     names = ColumnNames(tuple(frame.column_names), file)
     scores = list(names.find_all("--scores", asked.scores)) or ([] if asked.model is not None else base.scores)
     features = list(names.find_all("--features", asked.features)) or base.features
-    needed = (*scores, *features, *base.compared, *base.settings.weight_columns)
+    needed = (*scores, *features, *base.compared, *base.settings.columns)
     missing = [name for name in needed if name not in names.known]
     if missing:
         raise SchemaError(f"'{file}' has no column '{missing[0]}', which the plan names. Give the planned table.")
@@ -318,7 +323,7 @@ def follow_plan(
     changed = {one.name: getattr(asked_now, one.name) for one in fields(AuditSettings) if one.name in given}
     plan = replace(plan, settings=_replace_settings(plan.settings, changed))
     if any(panels.get(name) == COLUMNS for name in given):
-        apart = columns.without(scores, names).without(plan.settings.weight_columns, names, "--weight")
+        apart = columns.without(scores, names).without_settings(plan.settings, names)
         roles = apart.roles(frame, file)
         plan = replace(plan, roles=roles, label=roles.label)
     if any(panels.get(name) == RULE for name in given):
@@ -347,6 +352,8 @@ def _type_labels(
         settings = replace(settings, sample_weight=names.find("--weight", settings.sample_weight))
         if settings.sample_weight in scores:
             raise SchemaError(f"Column '{settings.sample_weight}' is named by --scores and by --weight.")
+    if settings.cluster is not None:
+        settings = replace(settings, cluster=names.find("--cluster", settings.cluster))
     about = label or (scores[0] if len(scores) == 1 else None)  # decisions are the scores of people without labels
     if about not in frame.column_names:
         return settings

@@ -83,6 +83,7 @@ class SettingsRecord:
     favourable: Any = None
     reference: Mapping[str, tuple[Any, ...]] | None = None  # control values by sensitive column
     sample_weight: str | None = None  # the column of the weights, where they are in one
+    cluster: str | None = None  # the column of the clusters, likewise
     gap_limit: float | None
     approval_rate: float | None = None
     baseline: bool = True

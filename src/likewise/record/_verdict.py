@@ -13,6 +13,7 @@ NoteKind = Literal[
     "collapsed",  # everybody is scored nearly alike
     "coverage",
     "weighted",  # people count by weights
+    "clustered",  # people of one cluster are not independent
     "decisions_only",  # scores are 0 or 1
     "no_labels",  # people are compared whatever their outcome
     "one_label",

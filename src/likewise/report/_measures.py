@@ -73,10 +73,12 @@ def describe_intervals(record: AuditRecord) -> str:
     settings = record.settings
     if not settings.n_resamples:
         return "No confidence intervals were requested."
+    is_clustered = any(note.kind == "clustered" for note in record.notes)
+    who = "clusters" if is_clustered else "people, who are taken as independent"
     return (
-        f"In brackets: {100 * settings.confidence:g}% confidence intervals, by the variation between people "
-        f"({settings.n_resamples:,} draws of chance for the calibration error). Maxima have none, nor have pairs of "
-        "fewer than 3 people on one side; with few pairs an interval may be open at one end."
+        f"In brackets: {100 * settings.confidence:g}% confidence intervals, by the variation between {who}. Maxima "
+        f"have none, nor have pairs of fewer than 10 {'clusters' if is_clustered else 'people'} on one side; with few "
+        "pairs an interval may be open at one end."
     )
 
 

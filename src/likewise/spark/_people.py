@@ -166,6 +166,8 @@ def _check_scores(scores: Any, names: list[str]) -> None:
 def _check_weight(frame: DataFrame, question: FrameQuestion) -> None:
     """Refuse a column of weights that is missing, has a role, or holds no numbers."""
     name, types = question.settings.sample_weight, dict(frame.dtypes)
+    if question.settings.cluster is not None:
+        raise ParameterError("is of people in memory; audit a sample of them there, or leave it out.", "cluster")
     if name is None:
         return
     if name not in types:

@@ -22,7 +22,14 @@ from likewise.auditing.question._scores import (
     read_decisions,
 )
 from likewise.auditing.question._task import ResolvedTask, favours_low, resolve_task
-from likewise.auditing.question._weights import SampleWeights, Weights, find_weights, refuse_weight_role, spread_between
+from likewise.auditing.question._weights import (
+    SampleWeights,
+    Weights,
+    find_clusters,
+    find_weights,
+    refuse_weight_role,
+    spread_between,
+)
 from likewise.comparable import Comparability
 from likewise.comparable._internal import check_rule
 from likewise.exceptions import ParameterError, SchemaError, ScoreError
@@ -111,7 +118,7 @@ def encode_people(
         X = open_frame(X).keeping()  # every column is read for the schema, and for its codes
     is_labelled = _has_labels(X, y, roles)
     outcomes = _find_outcomes(X, y, roles, settings.task) if is_labelled else None
-    schema = _learn(roles, X, (scores, settings.sample_weight), is_regression=outcomes is not None)
+    schema = _learn(roles, X, (scores, *settings.columns), is_regression=outcomes is not None)
     refuse_compared(scores, schema.roles)
     refuse_weight_role(settings.sample_weight, scores, schema.roles)
     is_matched = is_labelled and outcomes is None  # else everybody has one and the same label
@@ -132,6 +139,7 @@ def make_question(
     rule: Comparability,
     settings: AuditSettings,
     sample_weight: Any = None,
+    cluster: Any = None,
     seen: Any = None,
 ) -> Question:
     """Check the arguments one after the other, encode the people and score them, by what a model may see of them."""
@@ -139,6 +147,7 @@ def make_question(
     people = encode_people(X, y, roles=roles, rule=rule, settings=settings, scores=scores)
     table, settled = people.table, people.settled
     weights = find_weights(sample_weight if settings.sample_weight is None else settings.sample_weight, X, len(table))
+    clusters = find_clusters(cluster if settings.cluster is None else settings.cluster, X, len(table))
     found, subject = ask_scores(scores, X if seen is None else seen, table, settled.positive_label)
     decided = read_decisions(found, subject, settings.favourable)
     values = check_scores(found if decided is None else decided, subject, len(table))
@@ -155,6 +164,7 @@ def make_question(
         are_words=decided is not None,
         scored_by=getattr(scores, "_scored_by", None),
         weights=weights,
+        clusters=clusters,
         label_name=getattr(y, "name", None) if y is not None else None,
     )
 
@@ -173,6 +183,7 @@ def build_question(
     are_words: bool = False,
     scored_by: str | None = None,
     weights: SampleWeights | None = None,
+    clusters: NDArray[np.integer[Any]] | None = None,
     label_name: Any = None,
 ) -> Question:
     """Return the question about people with checked scores; ``are_words`` if 1 was a favourable decision in words."""
@@ -199,6 +210,7 @@ def build_question(
             is_labelled=settled.is_labelled,
             favours_low=is_low,
             weights=times,
+            clusters=clusters,
         ),
         outcomes=outcomes,
         origin=origin,

@@ -213,14 +213,15 @@ def interpret_scores(
     scale: float,
     is_labelled: bool = True,
     favours_low: bool = False,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats | None = None,
+    clusters: NDArray[Any] | None = None,
 ) -> Scores:
     """Check that the numbers are what the task calls for, and derive the decisions."""
     if task == "multiclass":
         _refuse_no_probabilities(values, table)
         columns = [join_rounded(column) for column in np.clip(values, 0.0, 1.0).T]
         values = np.column_stack([column for column, _ in columns])
-        scores = Scores(values, task, values.argmax(axis=1), weights=weights)
+        scores = Scores(values, task, values.argmax(axis=1), weights=weights, clusters=clusters)
         scores.ranking.take(levels for _, levels in columns)
         return scores
     if values.ndim == 2:
@@ -238,7 +239,8 @@ def interpret_scores(
     elif approval_rate is not None:
         threshold = _threshold_for(values, approval_rate, weights)
     decisions = None if threshold is None else ((values >= threshold) != favours_low).astype(np.int8)
-    scores = Scores(values, task, decisions, threshold, scale, positive, is_labelled, favours_low, weights)
+    counting = (weights, clusters)
+    scores = Scores(values, task, decisions, threshold, scale, positive, is_labelled, favours_low, *counting)
     scores.ranking.take([levels])
     return scores
 

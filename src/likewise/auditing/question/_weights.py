@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.integer[Any]]
 ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "label", "row_id")
 NAME: Final = "sample_weight"
+CLUSTER: Final = "cluster"
 ALIKE: Final = 1e-12  # weights that differ by less differ by rounding
 WIDEST: Final = 1e12  # between the largest weight and the least: products of more lose digits
 
@@ -239,6 +240,30 @@ def check_weights(given: Any, origin: str, n_people: int) -> SampleWeights:
     scaled = scaled / scaled[scaled > 0].mean()
     is_equal = not n_zero and float(np.ptp(scaled)) <= ALIKE
     return SampleWeights(None if is_equal else np.ascontiguousarray(scaled), origin, checksum, n_zero)
+
+
+def find_clusters(given: Any, frame: Any, n_people: int) -> Rows | None:
+    """Return the numbers of the clusters of a frame's rows: those of a column, by its name, or of an array."""
+    if given is None:
+        return None
+    values, origin = given, "array"
+    if isinstance(given, str):
+        opened = open_frame(frame)
+        if given not in opened.names:
+            raise ParameterError(f"is '{given}', but there is no such column.{suggest(given, opened.names)}", CLUSTER)
+        values, origin = opened.values(given), f"column '{given}'"
+    listed = values.tolist() if hasattr(values, "tolist") else list(values)
+    if len(listed) != n_people or any(isinstance(one, list) for one in listed[:1]):
+        raise ParameterError(f"({origin}) has {len(listed):,} values for {n_people:,} rows; give one per row.", CLUSTER)
+    missing = [place for place, one in enumerate(listed) if one is None or one != one or str(one) == "<NA>"]
+    if missing:
+        raise ParameterError(
+            f"({origin}) is missing in {len(missing):,} of {n_people:,} rows, first in row {missing[0]:,} (counted "
+            "from 0); give every row its cluster, one of its own to whom is alone.",
+            CLUSTER,
+        )
+    number_of = {value: number for number, value in enumerate(dict.fromkeys(listed))}
+    return np.fromiter((number_of[one] for one in listed), np.int64, n_people)
 
 
 def refuse_weight_role(name: Any, scores: Any, roles: Roles) -> None:

@@ -320,6 +320,10 @@ def list_differences(old: AuditRecord, new: AuditRecord) -> dict[str, str]:
             old.settings.gap_limit == new.settings.gap_limit,
             "the shares of pairs above it cannot be compared",
         ),
+        "clusters": (
+            old.settings.cluster == new.settings.cluster,
+            "their intervals take different people as independent",
+        ),
         "sample weights": (are_alike, "people count differently"),
         "threshold": (old.threshold == new.threshold, "decisions may differ although scores do not"),
     }

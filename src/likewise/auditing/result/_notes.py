@@ -59,6 +59,7 @@ def write_notes(
         *_note_few_people(question, measures, settings),
         *_note_few_labelled(question, measures, settings),
         _note_outweighed(question, measures, settings),
+        _note_clusters(question),
         _note_measured(gathered, "comparable pairs"),
         None if within is None else _note_measured(within, "pairs that are equal in the sensitive columns"),
         _note_missing_baseline(question, within, settings),
@@ -104,6 +105,20 @@ def _note_weights(weights: WeightsRecord | None, gathered: Gathered) -> Note | N
         "weighted",
         f"Weighted by {weights.origin}; a pair counts as the product of its two weights. Effective sample size (Kish): "
         f"{weights.n_effective:,.1f} for {people}, {weights.n_effective_pairs:,.1f} for {pairs}.{left_out}",
+    )
+
+
+def _note_clusters(question: Question) -> Note | None:
+    """Say that clusters count in place of people, and that a few of them show little."""
+    units = question.scores.units
+    if units.numbers is None:
+        return None
+    few = "" if units.n >= 2 * FEWEST_PEOPLE else f" So few show little of what others would: {FEWEST_PEOPLE:g} on "
+    few += "either side of the pairs are the fewest that anything is concluded from." if few else ""
+    return Note(
+        "clustered",
+        f"Intervals and tests are of {units.n:,} clusters, whose people may be alike in what is not seen, in place of "
+        f"people; in the excess, partners of the own cluster do not count.{few}",
     )
 
 
@@ -240,13 +255,14 @@ def _note_few_people(question: Question, measures: Mapping[str, Measure], settin
     if not settings.n_resamples:
         return
     is_binary = question.scores.task == "binary" and question.scores.has_labels
+    who = "people" if question.scores.units.numbers is None else "clusters"
     slices = {one: f" with the label {one!r}" for one in question.table.classes.tolist()} if is_binary else {None: ""}
     for label, where in slices.items():
         found = measures[key_of("gap_mean", label)]
         if found.n >= FEW_PAIRS and found.value is not None and found.low is None and found.high is None:
             yield Note(
                 "few_people",
-                f"The {found.n:,} pairs{where} come down to fewer than {FEWEST_PEOPLE:g} people on one side: they have "
+                f"The {found.n:,} pairs{where} come down to fewer than {FEWEST_PEOPLE:g} {who} on one side: they have "
                 f"no confidence intervals, and no limit on them is judged. It takes at least {FEWEST_PEOPLE:g}.",
             )
 

@@ -203,7 +203,7 @@ def _compute(
 
     missing = [
         name
-        for name in (*plan.scores, *plan.features, *plan.compared, *plan.settings.weight_columns)
+        for name in (*plan.scores, *plan.features, *plan.compared, *plan.settings.columns)
         if name not in frame.column_names
     ]
     if missing:
