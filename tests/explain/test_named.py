@@ -63,32 +63,51 @@ def test_where_nobody_is_worse_off_tables_with_any_name_are_few() -> None:
 
 
 def test_a_p_value_is_how_often_equal_people_differ_as_much() -> None:
-    frame = pd.DataFrame({"group": list("aabbccb"), "cell": list("xxxxyyz")})
-    scores = np.array([0.5, 0.52, 0.4, 0.41, 0.7, 0.74, 0.1])
+    random = np.random.default_rng(0)
+    groups, cells = np.repeat(list("aabb"), 3), np.repeat(list("xyxy"), 3)
+    frame = pd.DataFrame({"group": np.repeat(groups, 2), "cell": np.repeat(cells, 2)})
+    scores = 0.5 + 0.01 * random.normal(size=24)
+    scores[18:] -= 0.3  # group b in cell y
     found = audit(scores, frame, roles=ROLES, rule=RULE, n_resamples=0)
     named = name_people(found)
-    gaps = np.array([0.02, 0.01, 0.04])  # of a, b and c: nobody is in two of these pairs
-    assert named.summary.n_reference == 3
-    # the first b is lower than both a, by more than any gap; so twice the mean of the least p-value
-    assert named.p_values[2] == pytest.approx(2 / (1 + 2 * len(gaps)))
-    assert named.p_values[0] == 1.0  # higher than both
-    assert np.isnan(named.p_values[[4, 5, 6]]).all()  # nobody to compare them with
-    assert len(named) == 0
-    assert "give more same-group pairs" in str(named)
+    group, cell = frame["group"].to_numpy(), frame["cell"].to_numpy()
+
+    def around(person: int, without: int | None = None) -> float:
+        equal = (group == group[person]) & (cell == cell[person])
+        others = [one for one in np.flatnonzero(equal) if one not in (person, without)]
+        return float(np.square(scores[person] - scores[others]).mean())
+
+    n = named.summary.n_reference
+    assert n == 12  # nobody is in two of these pairs
+    for person in (0, 20):
+        partners = np.flatnonzero((group != group[person]) & (cell == cell[person]))
+        units = [np.sqrt((around(person) + around(one)) / 2) for one in partners]
+        sizes = (scores[person] - scores[partners]) / units
+        if person == 20:  # further below each than any two equal people are apart
+            assert (sizes < -5).all()
+            assert named.p_values[person] == pytest.approx(2 / (1 + 2 * n))
+        else:
+            assert named.p_values[person] > 0.2
 
 
-def test_partners_count_by_their_weights_and_those_of_no_weight_not_at_all() -> None:
-    frame = pd.DataFrame({"group": list("aaabbb"), "cell": ["x"] * 6})
-    scores = np.array([0.5, 0.52, 0.9, 0.4, 0.41, 0.1])
-    found = audit(scores, frame, roles=ROLES, rule=RULE, n_resamples=0, sample_weight=[3, 1, 0, 1, 1, 0])
-    named = name_people(found)
-    assert named.summary.n_reference == 2  # gaps of 0.02 and 0.01: people of weight 0 are in none
-    assert np.isnan(named.p_values[[2, 5]]).all()
-    # lower than both by more than any gap, so the least p-value twice: one partner has 3/4 of the weight, not 1/2
-    assert named.p_values[3] == pytest.approx(4 / 3 * 1 / 5)
-    assert name_people(audit(scores[[0, 1, 3, 4]], frame.iloc[[0, 1, 3, 4]], roles=ROLES, rule=RULE)).p_values[
-        2
-    ] == pytest.approx(2 / 5)
+def test_who_has_few_same_group_pairs_is_not_tested_and_nobody_named_by_what_chance_does_to_others() -> None:
+    frame = pd.DataFrame({"group": ["a", "b"] * 10 + ["a"] * 4 + ["b"], "cell": ["x"] * 20 + ["y"] * 5})
+    scores = np.r_[0.5 + 0.001 * np.random.default_rng(0).normal(size=20), [0.9] * 4, 0.1]
+    named = name_people(audit(scores, frame, roles=ROLES, rule=RULE, n_resamples=0), false_discovery_rate=0.5)
+    assert named.summary.n_tested == 20  # in cell y, those of group a have three each, and b none
+    assert np.isnan(named.p_values[20:]).all()
+
+
+def test_people_of_no_weight_are_partners_of_nobody() -> None:
+    found, _ = simulate(5, 0.25)
+    weights = np.where(np.arange(400) % 10, 1.0, 0.0)
+    counting = np.flatnonzero(weights)
+    frame, scores = found.question.frame, found.question.scores.values
+    weighed = audit(scores, frame, roles=ROLES, rule=RULE, n_resamples=0, sample_weight=weights)
+    without = audit(scores[counting], frame.iloc[counting], roles=ROLES, rule=RULE, n_resamples=0)
+    one, other = name_people(weighed), name_people(without)
+    assert one.p_values[counting] == pytest.approx(other.p_values, nan_ok=True, abs=0.02)  # other pairs are drawn
+    assert np.isnan(one.p_values[weights == 0]).all()
 
 
 def test_weights_leave_the_rate_of_false_names_as_it_is() -> None:

@@ -22,7 +22,7 @@ Rows = NDArray[np.int64]
 Dependence = Literal["positive", "any"]
 TIE: Final = 1e-12  # differences this near are equal
 MOST_PAIRS: Final = 5_000_000  # same-group pairs looked at
-DRAWN: Final = 4  # pairs: with as many of their own, people's chance is half theirs and half that of their label
+FEWEST_OWN: Final = 4  # same-group pairs of a person's own: of fewer, chance around that person is not known
 SHOWN: Final = 10
 
 
@@ -37,7 +37,7 @@ class NamedPeople:
     audit : Audit
         The audit with these people in its record, so that reports show them.
     p_values : array of float, shape (n_people,)
-        Of everybody; NaN for people without a comparable partner.
+        Of everybody; NaN for people without a comparable partner, or with fewer than four same-group pairs.
 
     Attributes
     ----------
@@ -46,11 +46,18 @@ class NamedPeople:
 
     Examples
     --------
-    >>> from likewise import audit, load_dataset, name_people
-    >>> data = load_dataset("planted", n_rows=20_000)
-    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule, n_resamples=0)
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from likewise import Comparability, Roles, audit, name_people
+    >>> branch, group = np.repeat(np.arange(10), 40), np.tile(["a", "b"], 200)
+    >>> is_lowered = (group == "b") & (branch < 3)
+    >>> scores = 0.6 + 0.01 * np.random.default_rng(0).normal(size=400) - 0.2 * is_lowered
+    >>> people = pa.table({"group": group, "branch": branch.astype(str)})
+    >>> alike = Comparability(max_discrete_changes=0)  # the same branch
+    >>> roles = Roles(sensitive="group", discrete=["branch"])
+    >>> found = audit(scores, people, roles=roles, rule=alike, n_resamples=0)
     >>> name_people(found)
-    <562 of 2,163 matched people named at a false discovery rate of 0.1>
+    <60 of 400 people named at a false discovery rate of 0.1>
     """
 
     audit: Audit
@@ -100,10 +107,11 @@ def name_people(
 
     How much equal people differ by chance is known from same-group pairs, equal in the sensitive columns and comparable
     otherwise, with the same label. Differences are measured in units of what same-group pairs of the two people differ
-    by; where there are few of these, of what all differ by. A person's p-value says how often same-group pairs differ
-    as much as the person differs from comparable people with other sensitive values: twice the mean over the partners,
-    which holds however the partners depend on each other (Vovk and Wang). Of all people tested, as many are named as
-    the false discovery rate allows.
+    by; of the person alone, where the partner has fewer than four. Who has fewer than four is not tested, as nobody is
+    named by what chance does to others. A person's p-value says how often same-group pairs differ as much as the person
+    differs from comparable people with other sensitive values: twice the mean over the partners, which holds however
+    the partners depend on each other (Vovk and Wang). Of all people tested, as many are named as the false discovery
+    rate allows.
 
     Where people are weighted, partners count by their weights. What chance does, and the share of false names, are
     those of the people in the table, each counting once: a weight says for how many others a person stands, not how
@@ -128,11 +136,18 @@ def name_people(
 
     Examples
     --------
-    >>> from likewise import audit, load_dataset, name_people
-    >>> data = load_dataset("planted", n_rows=20_000)
-    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule, n_resamples=0)
-    >>> {data.test.X["group"][one.row] for one in name_people(found)}  # whom the lender scores lower
-    {'green'}
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from likewise import Comparability, Roles, audit, name_people
+    >>> branch, group = np.repeat(np.arange(10), 40), np.tile(["a", "b"], 200)
+    >>> is_lowered = (group == "b") & (branch < 3)
+    >>> scores = 0.6 + 0.01 * np.random.default_rng(0).normal(size=400) - 0.2 * is_lowered
+    >>> people = pa.table({"group": group, "branch": branch.astype(str)})
+    >>> alike = Comparability(max_discrete_changes=0)  # the same branch
+    >>> roles = Roles(sensitive="group", discrete=["branch"])
+    >>> found = audit(scores, people, roles=roles, rule=alike, n_resamples=0)
+    >>> bool(is_lowered[[one.row for one in name_people(found)]].all())
+    True
     """
     if not is_number(false_discovery_rate) or not 0 < false_discovery_rate < 1:
         raise ParameterError(f"is {false_discovery_rate!r}; give a number between 0 and 1.", "false_discovery_rate")
@@ -153,7 +168,7 @@ def name_people(
         here = labels[own] == label
         p_pairs[here] = _p_values(sizes[here], gaps)
     n_partners = np.bincount(own, minlength=len(values))
-    people = np.flatnonzero(n_partners)
+    people = np.flatnonzero((n_partners > 0) & chance.is_known)
     weights = question.scores.weights
     p_mean, means, largest = _average(own, (p_pairs, differences), None if weights is None else weights[other])
     p_values = np.full(len(values), np.nan)
@@ -199,7 +214,6 @@ class _Chance:
     right: Rows
     squares: Floats  # of the gaps of these pairs
     labels: Rows  # of everybody
-    usual: Floats  # the mean square of a label, for everybody with it
     counts: Rows  # of pairs, by person
     sums: Floats  # of squares, by person
 
@@ -212,29 +226,32 @@ class _Chance:
         kept = np.flatnonzero(counting[pairs.left] & counting[pairs.right])
         left, right = (np.asarray(rows, np.int64)[kept] for rows in (pairs.left, pairs.right))
         squares = np.square(values[left] - values[right])
-        n_labels = int(labels.max(initial=-1)) + 1
-        of_label = np.bincount(labels[left], squares, n_labels) / np.maximum(
-            np.bincount(labels[left], None, n_labels), 1
-        )
         counts = np.bincount(left, minlength=n) + np.bincount(right, minlength=n)
         sums: Floats = np.add(np.bincount(left, squares, n), np.bincount(right, squares, n), dtype=np.float64)
-        return cls(left, right, squares, labels, of_label[labels], counts, sums)
+        return cls(left, right, squares, labels, counts, sums)
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Around whom chance is known."""
+        return np.asarray(self.counts >= FEWEST_OWN)
 
     def around(self, people: Rows, less: Floats | float = 0.0, n_less: int = 0) -> Floats:
-        """Return the mean square around people, drawn towards that of their label, less that of one pair of theirs."""
-        sums = np.maximum(self.sums[people] - less, 0.0) + DRAWN * self.usual[people]
-        found: Floats = sums / (self.counts[people] - n_less + DRAWN)
-        return found
+        """Return the mean square around people, less that of one pair of theirs; NaN where it is not known."""
+        sums, n = np.maximum(self.sums[people] - less, 0.0), np.maximum(self.counts[people] - n_less, 1)
+        return np.where(self.is_known[people], sums / n, np.nan)
 
     def between(self, left: Rows, right: Rows, less: Floats | float = 0.0, n_less: int = 0) -> Floats:
-        """Return the unit of the differences of pairs: 1 where equal people do not differ at all."""
-        unit = np.sqrt((self.around(left, less, n_less) + self.around(right, less, n_less)) / 2)
+        """Return the unit of the differences of pairs of known people: 1 where equal people do not differ at all."""
+        sides = [self.around(side, less, n_less) for side in (left, right)]
+        known = np.where(np.isnan(sides), sides[::-1], sides)  # a partner's is then taken to be the person's
+        unit = np.sqrt(known.mean(axis=0))
         return np.where(unit > TIE, unit, 1.0)
 
     def reference(self, seed: int) -> dict[int, Floats]:
         """Return the gaps of pairs that share nobody, in ascending order, by label; none is in its own unit."""
         order = np.random.default_rng([seed, 2]).permutation(len(self.left))
         apart = match_apart(self.left, self.right, order, len(self.labels))
+        apart = apart[self.is_known[self.left[apart]] & self.is_known[self.right[apart]]]
         left, right, squares = self.left[apart], self.right[apart], self.squares[apart]
         gaps = np.sqrt(squares) / self.between(left, right, squares, 1)
         of_pairs = self.labels[left]

@@ -99,7 +99,7 @@ class NamedRecord:
     people: tuple[NamedPerson, ...]  # smallest p-value first
     false_discovery_rate: float  # the expected share of them who are not worse off is at most this
     dependence: Literal["positive", "any"]
-    n_tested: int  # matched people
+    n_tested: int  # people with a comparable partner and four same-group pairs
     n_reference: int  # same-group pairs that share no person, from which it is known how much equal people differ
     least: float  # the smallest p-value that so many same-group pairs allow
     seed: int
@@ -107,13 +107,14 @@ class NamedRecord:
     @property
     def headline(self) -> str:
         """How many are named, of how many, at what rate."""
-        tested = count_of(self.n_tested, "matched person", "matched people")
+        tested = count_of(self.n_tested, "person", "people")
         return f"{len(self.people):,} of {tested} named at a false discovery rate of {self.false_discovery_rate:g}"
 
     @property
     def reference(self) -> str:
         """What is known of how much equal people differ."""
-        known = f"How much equal people differ is known from {count_of(self.n_reference, 'same-group pair')}."
+        pairs = count_of(self.n_reference, "same-group pair")
+        known = f"How much equal people differ is known from {pairs}; who is in fewer than four is not tested."
         if self.people or self.least * self.n_tested <= self.false_discovery_rate:
             return known
         return (

@@ -93,10 +93,10 @@ class Scores:
     @property
     def n_people(self) -> int:
         """How many people count."""
-        return int(np.count_nonzero(self.counting))
+        return int(self.counting.sum())
 
     def weigh_pairs(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64] | None:
-        """Return how much pairs of rows count, the product of their two weights; None where all count alike."""
+        """Return how much pairs count, the product of their two weights; None where all count alike."""
         return None if self.weights is None else self.weights[left] * self.weights[right]
 
     @property
@@ -203,7 +203,7 @@ def check_decisions(values: Iterable[Any], origin: str, favourable: Any) -> None
 
 
 def interpret_scores(
-    values: NDArray[np.float64],
+    values: Floats,
     table: CodedTable,
     *,
     task: Task,
@@ -221,14 +221,13 @@ def interpret_scores(
         _refuse_no_probabilities(values, table)
         columns = [join_rounded(column) for column in np.clip(values, 0.0, 1.0).T]
         values = np.column_stack([column for column, _ in columns])
-        scores = Scores(values, task, values.argmax(axis=1), weights=weights, clusters=clusters)
-        scores.ranking.take(levels for _, levels in columns)
-        return scores
+        several = Scores(values, task, values.argmax(axis=1), weights=weights, clusters=clusters)
+        several.ranking.take(levels for _, levels in columns)
+        return several
     if values.ndim == 2:
         if task == "regression" or values.shape[1] > 2:
-            raise ScoreError(
-                f"The scores have {values.shape[1]} columns; for a {task} task give one number per person."
-            )
+            n_columns = values.shape[1]
+            raise ScoreError(f"The scores have {n_columns} columns; for a {task} task give one number per person.")
         values = np.ascontiguousarray(values[:, _column_of(positive, table, values)])
     if task == "binary":
         values = _keep_probabilities(values)
@@ -239,9 +238,8 @@ def interpret_scores(
     elif approval_rate is not None:
         threshold = _threshold_for(values, approval_rate, weights)
     decisions = None if threshold is None else ((values >= threshold) != favours_low).astype(np.int8)
-    counting = (weights, clusters)
-    scores = Scores(values, task, decisions, threshold, scale, positive, is_labelled, favours_low, *counting)
-    scores.ranking.take([levels])
+    who = (is_labelled, favours_low, weights, clusters)
+    (scores := Scores(values, task, decisions, threshold, scale, positive, *who)).ranking.take([levels])
     return scores
 
 
