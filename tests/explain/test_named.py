@@ -74,13 +74,13 @@ def test_a_p_value_is_how_often_equal_people_differ_as_much() -> None:
 
     def around(person: int, without: int | None = None) -> float:
         equal = (group == group[person]) & (cell == cell[person])
-        others = [one for one in np.flatnonzero(equal) if one not in (person, without)]
+        others = [one for one in np.flatnonzero(equal).tolist() if one not in (person, without)]
         return float(np.square(scores[person] - scores[others]).mean())
 
     n = named.summary.n_reference
     assert n == 12  # nobody is in two of these pairs
     for person in (0, 20):
-        partners = np.flatnonzero((group != group[person]) & (cell == cell[person]))
+        partners = np.flatnonzero((group != group[person]) & (cell == cell[person])).tolist()
         units = [np.sqrt((around(person) + around(one)) / 2) for one in partners]
         sizes = (scores[person] - scores[partners]) / units
         if person == 20:  # further below each than any two equal people are apart
