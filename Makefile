@@ -63,7 +63,7 @@ build: $(VENV)/made  ## wheel, source distribution and a bill of materials (Cycl
 	$(RUN) -m cyclonedx_py environment $(VENV)/wheel/bin/python --output-file dist/likewise.cdx.json
 
 bench: $(VENV)/installed  ## time and memory of mining, auditing and training, and simulations; what is not stored yet takes hours
-	@for question in mining auditing scale consistency training generation conclusions selection; do \
+	@for question in mining auditing scale consistency training generation conclusions repair; do \
 		$(RUN) benchmarks/$$question.py || exit 1; done
 
 paper: $(VENV)/installed  ## every table and figure of the paper: runs what is missing (JOBS=, DEVICE=), then writes paper/RESULTS.md

@@ -203,7 +203,7 @@ def _read_tune(there: Place, row: Mapping[str, Any], antidotes: Method | None) -
     if "tune" not in row:
         return None
     given = there.take(row, "tune", dict)
-    there.know(given, ("grid", "max_loss", "utility", "unfairness", "validation_fraction"), inside="tune")
+    there.know(given, ("grid", "max_loss", "utility", "unfairness", "folds"), inside="tune")
     grid = there.take(given, "grid", dict)
     if not grid or not all(isinstance(values, list) and values for values in grid.values()):
         raise there.wrong("tune", given, "grid needs a list of values for each parameter")

@@ -91,7 +91,7 @@ def fit_method(spec: Spec, data: Dataset, generators: Generators, device: str) -
 
 
 def _fit_tuned(method: Method, data: Dataset, seed: int, device: str) -> Fitted:
-    """Search on a part of the training rows, which neither generator nor model has seen; then fit to all of them."""
+    """Search by cross-validation among the training rows; then fit to all of them."""
     generator = make_generator(method["antidotes"], data, seed, device)
     estimator = make_model(method, data, seed, device)
     if MODELS[method["model"]].antidotes == "by row":
@@ -105,9 +105,7 @@ def _fit_tuned(method: Method, data: Dataset, seed: int, device: str) -> Fitted:
         method["tune"]["grid"],
         roles=data.roles,
         rule=data.rule,
-        n_resamples=0,
-        random_state=seed,
-        **asked,
+        **{"folds": 3, "n_resamples": 0, "random_state": seed, **asked},
     )
     search.fit(data.train.X, data.train.y)
     made = getattr(search.best_estimator_, "antidotes_", None)

@@ -3,8 +3,8 @@ How much smaller can gaps get, and at what loss?
 ================================================
 
 One number says how much comparable pairs count in the loss of a model. ``FrontierSearch`` tries a range of such weights
-and compares each model with the plain one, on people held out from both. It chooses the smallest gaps among the models
-that lose no more than you allow.
+and compares each model with the plain one, by cross-validation: everybody is scored by models that did not see
+them. It chooses the smallest gaps among the models that lose no more than you allow.
 """
 
 import matplotlib.pyplot as plt
@@ -24,9 +24,8 @@ model = ConsistentClassifier(make_pipeline(columns, LogisticRegression(max_iter=
 # What counts as unfair is the mean rank gap here: how far apart two comparable people are among all people in order of
 # their scores. A model cannot lower it by moving all scores together. What may be lost is average precision.
 
-search = FrontierSearch(
-    model, unfairness="rank_gap_mean", max_loss=0.01, validation_fraction=0.4, refit=False, random_state=0
-).fit(data.train.X, data.train.y)
+search = FrontierSearch(model, unfairness="rank_gap_mean", max_loss=0.01, folds=3, random_state=0)
+search.fit(data.train.X, data.train.y)
 print(search.summary())
 
 # %%

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         certify_audit,
         name_people,
     )
-    from likewise.frontier import FrontierPoint, FrontierSearch
+    from likewise.frontier import FrontierPoint, FrontierSearch, Repair, repair
     from likewise.generation import AdversarialGenerator, Antidotes, GibbsGenerator, UniformGenerator
     from likewise.learning import (
         AntidoteSampler,
@@ -75,6 +75,7 @@ __all__ = [
     "NetworkClassifier",
     "PairCounts",
     "Policy",
+    "Repair",
     "Roles",
     "Schema",
     "SmoothedScores",
@@ -97,6 +98,7 @@ __all__ = [
     "load_dataset",
     "mine_pairs",
     "name_people",
+    "repair",
     "sample_pairs",
 ]
 
@@ -115,7 +117,7 @@ _FOLDERS = {
         *("CertifiedAudit", "GapAttribution", "NamedPeople", "attribute_gaps", "certify_audit", "name_people"),
     ),
     "explore": (),
-    "frontier": ("FrontierPoint", "FrontierSearch"),
+    "frontier": ("FrontierPoint", "FrontierSearch", "Repair", "repair"),
     "generation": ("AdversarialGenerator", "Antidotes", "GibbsGenerator", "UniformGenerator"),
     "learning": (
         *("AntiDROClassifier", "AntidoteSampler", "AugmentedClassifier", "AugmentedRegressor"),

@@ -25,7 +25,6 @@ __all__ = [
     "SchemaError",
     "ScoreError",
     "ScoresCollapsed",
-    "ScoresSqueezed",
     "SearchLogError",
     "SparkError",
     "TableFileError",
@@ -164,10 +163,6 @@ class PenaltyAtLimit(LikewiseWarning):
 
 class ScoresCollapsed(LikewiseWarning):
     """A model gives nearly the same score to everybody: its gaps are small but meaningless."""
-
-
-class ScoresSqueezed(LikewiseWarning):
-    """The chosen model has smaller gaps because all of its scores moved closer together."""
 
 
 class NothingWithinBudget(LikewiseWarning):

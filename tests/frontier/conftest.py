@@ -101,7 +101,7 @@ def search(planted: PlantedDataset, lender: Callable[..., Lender]) -> Callable[.
 
     def make(grid: Any, **options: Any) -> FrontierSearch:
         known = {"roles": planted.roles, "rule": planted.rule, "n_resamples": 40, "max_loss": 0.05, "random_state": 0}
-        known |= {"min_pairs": 0}  # the people are few
+        known |= {"unfairness": "gap_mean"}  # which the gap of a lender decides
         return FrontierSearch(lender(), grid, **{"base": lender(), **known, **options})
 
     return make

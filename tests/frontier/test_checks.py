@@ -14,16 +14,14 @@ from likewise.frontier import FrontierSearch
 from likewise.learning import AugmentedClassifier
 
 # Tables of twenty rows, whose labels may go with the first column: pairs are found by a rule that compares everybody
-# with everybody of the same label and of the same half of the first column. Held-out rows beyond the ranges of the few
-# others may still be incomparable: of the check with one label, only some seeds hold out rows that have a pair.
+# with everybody of the same label and of the same half of the first column.
 RULE = Comparability(max_continuous_shift=1.0, sensitive_differs="none")
 MODEL = AugmentedClassifier(LogisticRegression(), FirstIsSensitive())
 SEARCH = FrontierSearch(
     MODEL,
     {"ratio": [0.3]},
     rule=RULE,
-    validation_fraction=0.6,
-    min_pairs=0,
+    folds=2,
     n_resamples=0,
     max_loss=0.5,
     random_state=3,

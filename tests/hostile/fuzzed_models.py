@@ -165,7 +165,7 @@ def fuzz_logs(folder: Path) -> Reader:
         (OrdinalEncoder(), make_column_selector(dtype_exclude="number")), remainder="passthrough"
     )
     model = ConsistentClassifier(make_pipeline(coding, LogisticRegression(max_iter=20)), data.roles, data.rule)
-    how: dict[str, Any] = {"max_loss": 0.5, "n_resamples": 40, "min_pairs": 1, "random_state": 0, "progress": False}
+    how: dict[str, Any] = {"max_loss": 0.5, "n_resamples": 40, "folds": 2, "random_state": 0, "progress": False}
     log = folder / "sound.jsonl"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,6 +1,6 @@
 """What other folders use of this one beyond its documented names."""
 
-from likewise.auditing._run import refuse_unanswerable, run_audit
+from likewise.auditing._run import infer_roles, refuse_unanswerable, run_audit
 from likewise.auditing._settings import PAGE_SETTINGS, AuditSettings, TaskName
 from likewise.auditing.evidence._cases import choose_ids, compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
@@ -9,7 +9,7 @@ from likewise.auditing.evidence._review_pairs import find_candidates, thin_out
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import defuse_formulas
 from likewise.auditing.inference._excess import ComparedPeople, Excess, Partners
-from likewise.auditing.inference._intervals import PairGraph, influence_of_people, interval_of_mean
+from likewise.auditing.inference._intervals import influence_of_people, interval_of_mean
 from likewise.auditing.inference._pair_measures import ExactFacts, link_people, measure_parts
 from likewise.auditing.pairs._gaps import QUANTILES, gap_between
 from likewise.auditing.pairs._gather import Gathered, PairTest, Side, Standing, find_among, leave_out_pairs
@@ -25,7 +25,6 @@ from likewise.auditing.pairs._summary import (
     summary_from_columns,
     summary_to_columns,
 )
-from likewise.auditing.people._performance import measure_utility
 from likewise.auditing.question._question import (
     People,
     Question,

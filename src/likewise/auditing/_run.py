@@ -189,7 +189,7 @@ def audit(
     X = X if beside is None else join_columns(X, beside)
     is_inferred = roles is None
     if is_inferred:
-        roles, y = _infer_roles(X, y, sensitive, beside, apart=(scores, sample_weight, cluster))
+        roles, y = infer_roles(X, y, sensitive, beside, apart=(scores, sample_weight, cluster))
     elif sensitive is not None:
         raise ParameterError(f"excludes {parameter('roles')}, which name the sensitive columns. Give one.", "sensitive")
     beside_X = {"sample_weight": sample_weight, "cluster": cluster}
@@ -214,7 +214,7 @@ def audit(
     return replace(found, record=replace(found.record, notes=(*found.notes, _tell_roles(found.question.schema.roles))))
 
 
-def _infer_roles(X: Any, y: Any, sensitive: Any, beside: Any, apart: Sequence[Any]) -> tuple[Roles, Any]:
+def infer_roles(X: Any, y: Any, sensitive: Any, beside: Any, apart: Sequence[Any] = ()) -> tuple[Roles, Any]:
     """Infer the roles of all columns from the sensitive ones; return also the labels that are in no column."""
     names = () if sensitive is None else (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     if beside is not None:

@@ -1,63 +1,82 @@
-"""Candidates of a search: rows, the parameter grid, unfitted models and the generators they share."""
+"""Candidates of a search: rows and folds, the steps and grids that are tried, and models scored out of fold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Self
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import KFold, ParameterGrid, StratifiedKFold
 
 from likewise._checks import check_count, check_number, suggest
-from likewise._estimators import seed_unset
-from likewise.comparable import Comparability
+from likewise._estimators import SEEDS, seed_unset, weight_name
+from likewise._random import draw_seed
 from likewise.exceptions import ParameterError
-from likewise.generation import Antidotes
-from likewise.schema._internal import array_of_table, is_frame, take_rows
+from likewise.learning import SmoothedTargetsClassifier, SmoothedTargetsRegressor
+from likewise.learning._internal import takes_pairs
+from likewise.schema._internal import (
+    array_of_table,
+    as_frame,
+    is_frame,
+    join_columns,
+    named_beside,
+    table_of_array,
+    take_rows,
+)
 
-GENERATOR = "generator"  # top level only: inside a pipeline a generator sees other columns than X has
+GENERATOR: Final = "generator"  # top level only: inside a pipeline a generator sees other columns than X has
+ON_PATH: Final = frozenset(("strength", "pair_weight"))  # what `fit_path` varies with its teachers fitted once
+HIDES: Final = "discard_sensitive"
+Params = dict[str, Any]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows as the models get them (an array, if the user passed one) and as a frame for audits."""
+    """Rows as the models get them (an array, if the user passed one), what is kept beside them, and what is learned."""
 
     X: Any
-    frame: Any
+    beside: Any  # columns that models are not shown
     y: NDArray[Any]
-    weights: NDArray[np.float64] | None
+    weights: Floats | None
 
     @classmethod
-    def gather(cls, X: Any, frame: Any, y: NDArray[Any], weights: NDArray[np.float64] | None) -> Rows:
-        """Build rows from the checked frame, labels and weights."""
-        return cls(frame if is_frame(X) else array_of_table(frame), frame, y, weights)
+    def gather(cls, X: Any, frame: Any, beside: Any, y: NDArray[Any], weights: Floats | None) -> Rows:
+        """Build rows from the checked frame, the columns beside it, outcomes and weights."""
+        beside = None if beside is None else as_frame(named_beside(beside)).data.to_native()
+        return cls(frame if is_frame(X) else array_of_table(frame), beside, y, weights)
+
+    @property
+    def frame(self) -> Any:
+        """All columns, as audits read them."""
+        frame = self.X if is_frame(self.X) else table_of_array(self.X)
+        return frame if self.beside is None else join_columns(frame, self.beside)
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def split(self, held_out: NDArray[np.int64]) -> tuple[Rows, Rows]:
-        """Return the training rows and the held-out rows."""
-        return self.take(np.setdiff1d(np.arange(len(self)), held_out)), self.take(held_out)
-
-    def take(self, rows: NDArray[np.int64]) -> Rows:
+    def take(self, rows: NDArray[np.intp]) -> Rows:
         """Return some of the rows, by position."""
-        frame = take_rows(self.frame, rows)
-        X = frame if self.X is self.frame else self.X[rows]
-        return Rows(X, frame, self.y[rows], None if self.weights is None else self.weights[rows])
+        X = take_rows(self.X, rows) if is_frame(self.X) else self.X[rows]
+        beside = None if self.beside is None else take_rows(self.beside, rows)
+        return Rows(X, beside, self.y[rows], None if self.weights is None else self.weights[rows])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
-    """A model to try, the error that prevented building it, or what an earlier run found."""
-
-    params: Mapping[str, Any]
-    model: Any = None
-    error: Exception | None = None
-    known: Any = None  # the trial of an earlier run
+def split(y: NDArray[Any], n_folds: int, seed: int, *, by_label: bool) -> NDArray[np.int64]:
+    """Return the fold of each row: fewer folds than asked for, where a label has fewer rows."""
+    kind = StratifiedKFold if by_label else KFold
+    counts = np.unique(y, return_counts=True)[1] if by_label else [len(y)]
+    n = min(n_folds, *map(int, counts))
+    fold_of = np.empty(len(y), np.int64)
+    for k, (_, held_out) in enumerate(kind(n, shuffle=True, random_state=draw_seed(seed, "folds") % SEEDS).split(y, y)):
+        fold_of[held_out] = k
+    return fold_of
 
 
 @dataclass(frozen=True)
@@ -92,7 +111,7 @@ class WeightRange:
         for name in ("low", "high"):
             check_number(name, getattr(self, name), above=0.0)
         if self.low >= self.high:
-            raise ParameterError(f"is {self.high:g}, but low is {self.low:g}. Give a higher one.", "high")
+            raise ParameterError(f"is {self.low:g}, but high is {self.high:g}. Give a lower one.", "low")
         check_count("n_values", self.n_values, or_none=False, least=2)
         check_count("n_refined", self.n_refined, or_none=False)
 
@@ -110,43 +129,75 @@ class WeightRange:
 
 
 # What most users want to know of a model with a trade-off, by the name of its weight.
-DEFAULT_GRIDS: Final[Mapping[str, Any]] = {
+DEFAULT_GRIDS: Final[Mapping[str, WeightRange]] = {
+    "strength": WeightRange(1.0, 30.0, n_values=4),
     "pair_weight": WeightRange(0.1, 10.0),
     "smoothing": WeightRange(0.1, 30.0),
     "antidote_weight": WeightRange(0.25, 4.0, n_values=3, n_refined=1),
     "ratio": WeightRange(0.1, 1.0, n_values=3, n_refined=0),
 }
+STRENGTHS: Final = (1.0, 3.0, 10.0, 30.0)
+PAIR_WEIGHTS: Final = (0.3, 1.0, 3.0, 10.0)
+BOTH: Final = ((3.0, 0.3), (10.0, 0.3), (10.0, 1.0), (30.0, 3.0))
 
 
-def default_grid(estimator: Any) -> dict[str, Any]:
-    """Return the range of the estimator's weight of fairness; refuse an estimator that has none."""
+def has_weight(estimator: Any) -> bool:
+    """Whether an estimator has a weight of fairness of its own; others are tried with each remedy."""
+    return any(name in estimator.get_params(deep=False) for name in DEFAULT_GRIDS)
+
+
+def as_remedy(estimator: Any, roles: Any, rule: Any) -> Any:
+    """Return an estimator inside the one that can do all steps: without columns, smoothed, pairs in the loss, both."""
+    kind = SmoothedTargetsClassifier if is_classifier(estimator) else SmoothedTargetsRegressor
+    return kind(estimator, roles, rule)
+
+
+def list_steps(estimator: Any, *, are_beside: bool, hides: bool = True) -> list[Params]:
+    """List what is tried of a plain model, as parameters of :func:`as_remedy`, the mildest first."""
+    is_weighed = not is_classifier(estimator) or bool(weight_name(estimator))
+    is_paired = takes_pairs(estimator, is_classifier=is_classifier(estimator))
+    steps: list[tuple[float | None, float]] = [(None, 0.0)] if hides and not are_beside else []
+    steps += [(strength, 0.0) for strength in STRENGTHS if is_weighed]
+    steps += [(None, weight) for weight in PAIR_WEIGHTS if is_paired]
+    steps += [both for both in BOTH if is_weighed and is_paired]
+    return [{"strength": strength, "pair_weight": weight, HIDES: hides} for strength, weight in steps]
+
+
+def name_of(params: Mapping[str, Any]) -> str:
+    """Return the name of a candidate in tables: what was done, or the parameters that were set."""
+    if {*params} != {*ON_PATH, HIDES}:
+        return ", ".join(f"{name}={_show(value)}" for name, value in params.items()) or "as given"
+    strength, weight = params["strength"], params["pair_weight"]
+    smoothed = "" if strength is None else f"smoothed targets ({strength:g})"
+    paired = f"pairs in the loss ({weight:g})" if weight else ""
+    done = " and ".join(filter(None, (smoothed, paired)))
+    seen = "without the sensitive columns" if not done else "" if params[HIDES] else "seeing the sensitive columns"
+    return ", ".join(filter(None, (done, seen)))
+
+
+def _show(value: Any) -> str:
+    """Return a parameter's value as text: an estimator by its class, a number in short form."""
+    if hasattr(value, "get_params"):
+        return type(value).__name__
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def default_grid(estimator: Any) -> dict[str, WeightRange]:
+    """Return the range of the estimator's weight of fairness."""
     params = estimator.get_params(deep=False)
-    for name, weights in DEFAULT_GRIDS.items():
-        if name in params:
-            return {name: weights}
-    raise ParameterError(
-        f"is not given, and {type(estimator).__name__} has no weight that is known here. Pass values, such as "
-        "{'ratio': [0.1, 0.3]}.",
-        "grid",
-    )
+    return next({name: weights} for name, weights in DEFAULT_GRIDS.items() if name in params)
 
 
 def find_range(grid: Any) -> tuple[str, WeightRange] | None:
     """Return the range of a grid and its parameter; refuse several, or a range among other lists of values."""
-    grids = [grid] if isinstance(grid, Mapping) else list(grid) if isinstance(grid, Sequence) else []
-    found = [
-        (name, value)
-        for one in grids
-        if isinstance(one, Mapping)
-        for name, value in one.items()
-        if isinstance(value, WeightRange)
-    ]
-    if len(found) > 1 or (found and len(grids) > 1):
+    grids = [grid] if isinstance(grid, Mapping) else list(grid)
+    ranges = [(name, value) for part in grids for name, value in part.items() if isinstance(value, WeightRange)]
+    if len(ranges) > 1 or (ranges and len(grids) > 1):
         raise ParameterError("has several ranges. Give one range, in one dict.", "grid")
-    return found[0] if found and len(grids[0]) == 1 else None
+    return ranges[0] if ranges and len(grids[0]) == 1 else None
 
 
-def list_params(grid: Any, estimator: Any) -> list[dict[str, Any]]:
+def list_params(grid: Any, estimator: Any) -> list[Params]:
     """Expand a grid; refuse parameters that the estimator does not have."""
     if isinstance(grid, Mapping):
         grid = {name: list(value.values) if isinstance(value, WeightRange) else value for name, value in grid.items()}
@@ -156,23 +207,12 @@ def list_params(grid: Any, estimator: Any) -> list[dict[str, Any]]:
         raise type(error)(f"grid must be a dict or list of dicts, as for GridSearchCV. {error}") from None
     if not listed:
         raise ParameterError("is empty. Pass values, such as {'ratio': [0.1, 0.3]}.", "grid")
-    _refuse_unknown({name for params in listed for name in params}, estimator)
+    refuse_unknown({name for params in listed for name in params}, estimator)
     return listed
 
 
-def list_names(space: Any, estimator: Any) -> list[dict[str, Any]]:
-    """Check the names of a space that a study searches; return the candidates that differ in their generators."""
-    if not isinstance(space, Mapping) or not space:
-        raise ParameterError(
-            'must be a dict for search="optuna", such as {"pair_weight": WeightRange(0.1, 10.0)}.', "grid"
-        )
-    _refuse_unknown(set(space), estimator)
-    of_generators = {name: values for name, values in space.items() if _is_about_generator(name)}
-    listed = {name: list(values) for name, values in of_generators.items() if isinstance(values, Sequence)}
-    return [dict(params) for params in ParameterGrid(listed)]
-
-
-def _refuse_unknown(names: Iterable[str], estimator: Any) -> None:
+def refuse_unknown(names: Iterable[str], estimator: Any) -> None:
+    """Refuse names of parameters that an estimator does not have."""
     known = {name.partition("__")[0] for name in estimator.get_params()}
     for name in sorted(names):
         if name.partition("__")[0] not in known:
@@ -183,151 +223,114 @@ def _refuse_unknown(names: Iterable[str], estimator: Any) -> None:
 def derive_base(estimator: Any) -> Any:
     """Return the same model without pairs, smoothing or antidotes."""
     params = estimator.get_params(deep=False)
-    if ("pair_weight" in params or "smoothing" in params) and hasattr(params.get("estimator"), "fit"):
-        return params["estimator"]
     if GENERATOR in params and "antidote_weight" in params:
         return clone(estimator).set_params(antidote_weight=0.0)
-    if GENERATOR in params and hasattr(params.get("estimator"), "fit"):
-        return params["estimator"]
-    raise TypeError(
-        f"{type(estimator).__name__} has neither pairs nor antidotes to leave out, so there is no default base to "
-        "compare with. Pass one as base."
+    if hasattr(params.get("estimator"), "fit") and (has_weight(estimator) or GENERATOR in params):
+        return clone(params["estimator"])
+    raise ParameterError(
+        f"is not given, and {type(estimator).__name__} has neither pairs nor antidotes to leave out. Pass the model to "
+        "compare with.",
+        "base",
     )
 
 
-def build_model(estimator: Any, params: Mapping[str, Any], generator: Any, seed: int) -> Any:
-    """Return an unfitted model with these parameters; a fitted generator replaces its own."""
-    own = {name: value for name, value in params.items() if generator is None or not _is_about_generator(name)}
-    model = clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in own.items()})
-    seed_unset(model, seed)  # models should differ in their parameters, not in their seeds
-    return model if generator is None else model.set_params(**{GENERATOR: generator})
+def fit_model(model: Any, rows: Rows) -> Any:
+    """Fit a model, with weights and with the columns beside X if it takes them."""
+    given: dict[str, Any] = {}
+    if rows.weights is not None:
+        name = weight_name(model)
+        if not name:
+            raise ParameterError(f"is given, but {type(model).__name__} takes none. Omit the weights.", "sample_weight")
+        given[name] = rows.weights
+    if rows.beside is not None and (has_weight(model) or GENERATOR in model.get_params(deep=False)):
+        given["sensitive_features"] = rows.beside
+    return model.fit(rows.X, rows.y, **given)
 
 
-def uncache_generator(model: Any) -> Any:
-    """Replace a cached generator in a fitted model by the generator itself, frozen."""
-    shared = getattr(model, GENERATOR, None)
-    if isinstance(shared, CachedGenerator):
-        own = shared.generator
-        model.set_params(**{GENERATOR: own if isinstance(own, FrozenEstimator) else FrozenEstimator(own)})
-        if getattr(model, "generator_", None) is shared:
-            model.generator_ = model.generator
-    return model
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """A candidate's scores of some rows, or its error."""
+
+    scores: Floats | None = None
+    seconds: float = 0.0
+    error: Exception | None = None
 
 
-class CachedGenerator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A fitted generator that returns the same antidotes for the same rows, seed and amount."""
+@dataclass(slots=True, eq=False)
+class Fold:
+    """A part of the rows, which is scored by models that were fitted to the others."""
 
-    def __init__(self, generator: Any) -> None:
-        self.generator = generator
+    train: Rows
+    held_out: Rows
+    seed: int
+    _generators: list[tuple[Params, Any]] = field(default_factory=list)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "generator" or name.startswith("_"):  # not set yet, as during copying
-            raise AttributeError(name)
-        return getattr(self.generator, name)
+    def score_all(self, estimator: Any, candidates: Sequence[Params]) -> Iterator[Scored]:
+        """Fit and score candidates in order; those that differ in smoothing and pairs only share their teachers."""
 
-    def generate(self, X: Any, y: Any = None, *, random_state: int | None = None, **amount: Any) -> Antidotes:
-        """Generate antidotes; without a seed, new ones each time."""
-        if random_state is None:
-            return self._generate(X, y, random_state=None, **amount)
-        request = amount | {"random_state": random_state}
-        cache: list[tuple[Any, Any, dict[str, Any], Antidotes]] = self.__dict__.setdefault("_cache", [])
-        for rows, labels, cached, made in cache:
-            if cached == request and _are_same(rows, X) and np.array_equal(labels, y):
-                return made
-        new = self._generate(X, y, **request)
-        cache.append((X, y, request, new))
-        return new
+        def others(params: Params) -> Params:
+            return {name: value for name, value in params.items() if name not in ON_PATH}
 
-    def clear(self) -> None:
-        """Drop the cached antidotes."""
-        self.__dict__.pop("_cache", None)
+        for apart, group in groupby(candidates, others):
+            settings = [{name: value for name, value in params.items() if name in ON_PATH} for params in group]
+            yield from self._score_group(estimator, apart, settings)
 
-    def _generate(self, X: Any, y: Any, **request: Any) -> Antidotes:
-        made: Antidotes = self.generator.generate(X, y, **request)
-        return made
+    def _score_group(self, estimator: Any, apart: Params, settings: list[Params]) -> Iterator[Scored]:
+        while settings:
+            started, n_done = time.perf_counter(), 0
+            try:
+                for model in self._fit_group(estimator, apart, settings):
+                    scores = score(model, self.held_out, self.train.y)
+                    n_done += 1
+                    yield Scored(scores, time.perf_counter() - started)
+                    started = time.perf_counter()
+            except Exception as error:  # the other candidates go on, and the summary shows it
+                n_done += 1
+                yield Scored(None, time.perf_counter() - started, error)
+            settings = settings[n_done:]
 
-    def __sklearn_clone__(self) -> Self:
-        return self  # it is fitted, and copies share its cache
+    def _fit_group(self, estimator: Any, apart: Params, settings: list[Params]) -> Iterator[Any]:
+        if not hasattr(estimator, "fit_path"):
+            for setting in settings:
+                yield fit_model(self._build(estimator, apart | setting), self.train)
+            return
+        rows, model = self.train, self._build(estimator, apart | settings[0])
+        yield from model.fit_path(rows.X, rows.y, settings, rows.weights, sensitive_features=rows.beside)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"generator": self.generator}  # another process keeps its own cache
-
-
-def _are_same(rows: Any, others: Any) -> bool:
-    """Compare frames, which are rebuilt from arrays and where rows have zero weight."""
-    return rows is others or (type(rows) is type(others) and bool(rows.equals(others)))
-
-
-class SharedGenerators:
-    """The generators of a search, each fitted once and shared by candidates that differ elsewhere."""
-
-    def __init__(self, estimator: Any, train: Rows, seed: int) -> None:
-        self._own = estimator.get_params(deep=False).get(GENERATOR)
-        self._train, self._seed = train, seed
-        self._known: list[tuple[dict[str, Any], Any]] = []
-
-    @property
-    def first(self) -> Any:
-        """The first fitted generator, or None."""
-        return next((generator for _, generator in self._known if generator is not None), None)
-
-    def fit_for(self, params: Mapping[str, Any]) -> Any:
-        """Return the fitted, cached generator of a candidate; None if it has none."""
-        own = {name: value for name, value in params.items() if _is_about_generator(name)}
-        for other, fitted in self._known:
-            if other == own:
-                return fitted
-        generator, is_ready = self.find(params)
-        if generator is not None:
-            if not is_ready:
-                generator = seed_unset(generator, self._seed).fit(self._train.frame, self._train.y)
-            generator = CachedGenerator(generator)
-        self._known.append((own, generator))
-        return generator
-
-    def clear(self) -> None:
-        """Drop all cached antidotes."""
-        for _, generator in self._known:
-            if generator is not None:
-                generator.clear()
-
-    def refuse_several(self, listed: Iterable[Mapping[str, Any]], *, roles: Any, rule: Any) -> None:
-        """Refuse generators with different roles or rules, unless the search itself sets them."""
-        generators = list(filter(None, map(self._peek, ({}, *listed))))
-        all_roles = [generator.roles for generator in generators if hasattr(generator, "roles")]
-        all_rules = [getattr(generator, "rule", None) or Comparability() for generator in generators]
-        for name, many, given, found in (("roles", "roles", roles, all_roles), ("rule", "rules", rule, all_rules)):
-            if given is None and any(one != found[0] for one in found):
-                raise ValueError(
-                    f"The estimator and the grid hold generators with different {many}, but all models must be "
-                    f"judged alike. Pass {name} to the search."
-                )
-
-    def _peek(self, params: Mapping[str, Any]) -> Any:
-        try:
-            return self.find(params)[0]
-        except Exception:  # it fails again, visibly, when the candidate is built
-            return None
-
-    def find(self, params: Mapping[str, Any]) -> tuple[Any, bool]:
-        """Return the generator of a candidate, and whether it was fitted before the search."""
-        generator = params.get(GENERATOR, self._own)
-        start = f"{GENERATOR}__"
-        changes = {name.removeprefix(start): value for name, value in params.items() if name.startswith(start)}
-        if not hasattr(generator, "generate") or not hasattr(generator, "get_params"):
-            return None, False  # the model's own fit raises the right error
-        if hasattr(generator, "schema_") and not changes:
-            return generator if isinstance(generator, FrozenEstimator) else FrozenEstimator(generator), True
-        return clone(generator).set_params(**changes), False
+    def _build(self, estimator: Any, params: Params) -> Any:
+        """Return an unfitted model with these parameters; generators are fitted once for all candidates."""
+        own = {name: value for name, value in params.items() if name.partition("__")[0] == GENERATOR}
+        model = build_model(estimator, params, self.seed)
+        generator = getattr(model, GENERATOR, None)
+        if not hasattr(generator, "generate") or isinstance(generator, FrozenEstimator):
+            return model
+        fitted = next((one for known, one in self._generators if known == own), None)
+        if fitted is None:
+            fitted = FrozenEstimator(clone(generator).fit(self.train.frame, self.train.y))
+            self._generators.append((own, fitted))
+        return model.set_params(**{GENERATOR: fitted})
 
 
-def plan_candidate(estimator: Any, params: Mapping[str, Any], generators: SharedGenerators, seed: int) -> Candidate:
-    """Build a model of a search; one that cannot be built keeps its error."""
-    try:
-        return Candidate(params, build_model(estimator, params, generators.fit_for(params), seed))
-    except Exception as error:  # the other candidates go on, and the summary shows it
-        return Candidate(params, error=error)
+def build_model(estimator: Any, params: Mapping[str, Any], seed: int) -> Any:
+    """Return an unfitted model with these parameters; a generator that is fitted stays as it is."""
+    model = clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in params.items()})
+    generator = params.get(GENERATOR, getattr(estimator, GENERATOR, None))
+    is_changed = any(name.startswith(f"{GENERATOR}__") for name in params)
+    if hasattr(generator, "schema_") and hasattr(generator, "generate") and not is_changed:
+        model.set_params(**{GENERATOR: FrozenEstimator(generator)})
+    return seed_unset(model, seed)  # models should differ in their parameters, not in their seeds
 
 
-def _is_about_generator(name: str) -> bool:
-    return name.partition("__")[0] == GENERATOR
+def score(model: Any, rows: Rows, y: NDArray[Any]) -> Floats:
+    """Return a prediction for each row, or one column per label, in order; predicted labels count as certain."""
+    if not is_classifier(model):
+        return np.asarray(model.predict(rows.X), np.float64).ravel()
+    classes = np.unique(y).tolist()
+    if not hasattr(model, "predict_proba"):
+        said = np.asarray(model.predict(rows.X))
+        return np.column_stack([said == label for label in classes]).astype(np.float64)
+    scores = np.asarray(model.predict_proba(rows.X), np.float64)
+    known = np.asarray(getattr(model, "classes_", classes)).tolist()
+    order = [known.index(label) for label in classes] if sorted(known) == classes else slice(None)
+    ordered: Floats = scores[:, order]
+    return ordered

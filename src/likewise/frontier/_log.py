@@ -1,7 +1,7 @@
 """The log of a search: one JSON object per line, each sealed by a checksum over all lines so far.
 
 The first line is the search itself: parameters, seeds, data and versions. Then comes one line per model, with its
-parameters, its measures and its scores of the held-out rows, the base first; and at the end the choice. A line is
+parameters, its measures and its out-of-fold scores, the base first; and at the end the choice. A line is
 written as soon as its model is measured, so that an interrupted search can go on from there. Estimators are described
 by class and parameters; nothing that is read back is code.
 """
@@ -34,7 +34,7 @@ from likewise.frontier._candidates import Rows, WeightRange
 from likewise.schema import Roles, Schema
 from likewise.schema._internal import open_frame
 
-FORMAT: Final = "likewise search 1"
+FORMAT: Final = "likewise search 2"
 NOT_COMPARED: Final = ("made_at",)  # when it was made is no result
 SECTIONS: Final = ("versions", "seeds", "data", "settings")  # of a header: their parts have names
 SCORES: Final = "<f8"
@@ -42,8 +42,8 @@ PLAIN: Final = (str, bool, int)
 REPORTING: Final = ("progress", "verbose")  # parameters that change no number
 # What a search is told that its numbers depend on, besides the estimator, the grid and the base
 SETTINGS: Final = (
-    *("roles", "rule", "utility", "unfairness", "max_loss", "cautious", "positive", "validation_fraction"),
-    *("min_pairs", "n_resamples", "confidence"),
+    *("roles", "rule", "utility", "unfairness", "max_loss", "cautious", "positive"),
+    *("folds", "n_resamples", "confidence"),
 )
 MORE_PACKAGES: Final = ("optuna", "pandas", "polars", "torch", "xgboost", "lightgbm", "catboost", "imbalanced-learn")
 LONGEST_REASON: Final = 200  # letters
@@ -56,7 +56,7 @@ WHERE_IN_MEMORY: Final = re.compile(r" at 0x[0-9a-f]+")
 class LoggedModel:
     """One model on record: its parameters as JSON, what was measured, and what spares its fit.
 
-    That is its scores of the held-out rows, or why it failed, and how long the fit took.
+    That is its out-of-fold scores, or why it failed, and how long the fit took.
     """
 
     number: int
@@ -312,7 +312,7 @@ def rebuild(data: Any) -> Any:
 
 
 def describe_search(
-    search: Any, grid: Any, base: Any, people: Rows, held_out: NDArray[np.int64], seed: int
+    search: Any, grid: Any, base: Any, rows: Rows, fold_of: NDArray[np.int64], seed: int
 ) -> dict[str, Any]:
     """Return the first line of a log."""
     return {
@@ -322,11 +322,10 @@ def describe_search(
         "seed": seed,
         "seeds": {"models": draw_seed(seed, "models"), "audits": draw_seed(seed, "audits")},
         "data": {
-            "checksum": hash_people(people.frame, people.y, people.weights),
-            "n_rows": len(people),
-            "columns": list(open_frame(people.frame).names),
-            "classes": np.unique(people.y).tolist(),
-            "weighted": people.weights is not None,
+            "checksum": hash_people(rows.frame, rows.y, rows.weights),
+            "n_rows": len(rows),
+            "columns": list(open_frame(rows.frame).names),
+            "weighted": rows.weights is not None,
         },
         "estimator": describe(search.estimator),
         "base": describe(base),
@@ -334,5 +333,5 @@ def describe_search(
         "n_trials": search.n_trials,
         "grid": describe(grid),
         "settings": {name: describe(getattr(search, name)) for name in SETTINGS},
-        "held_out": held_out.tolist(),
+        "fold_of": fold_of.tolist(),
     }

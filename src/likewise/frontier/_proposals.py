@@ -43,9 +43,23 @@ class GridProposals:
         return [] if params is None else [params]
 
 
+class StepProposals:
+    """The steps of a plain model, without its sensitive columns; where none is within the budget, those with them."""
+
+    def __init__(self, steps: Sequence[Params], seeing: Sequence[Params]) -> None:
+        self._batches = [list(steps), list(seeing)]
+        self.n_first, self.n_most = len(steps), len(steps) + len(seeing)
+
+    def propose(self, points: Sequence[FrontierPoint]) -> list[Params]:
+        """Return the steps first, and the others only if they are needed."""
+        if any(point.may_be_chosen and not point.is_base for point in points) or not self._batches:
+            return []
+        return self._batches.pop(0)
+
+
 def _refine(name: str, weights: WeightRange, points: Sequence[FrontierPoint]) -> Params | None:
     """Return the next candidate of a range, between those within the budget and those beyond it."""
-    measured = [point for point in points if not point.is_base and point.is_measured]
+    measured = [point for point in points if not point.is_base and point.error is None]
     within = [point.params[name] for point in measured if point.is_within_budget and not point.is_collapsed]
     beyond = [point.params[name] for point in measured if not point.is_within_budget or point.is_collapsed]
     value = weights.refine(within, beyond)
@@ -95,7 +109,7 @@ class OptunaProposals:
     def _values_of(self, point: FrontierPoint) -> list[float] | None:
         """Return loss and unfairness; None for a model that failed or collapsed, from which nothing is learned."""
         loss, unfairness = point.loss.value, point.unfairness.value
-        if not point.is_measured or point.is_collapsed or loss is None or unfairness is None:
+        if point.error is not None or point.is_collapsed or loss is None or unfairness is None:
             return None
         return [loss, unfairness]
 
@@ -136,4 +150,6 @@ class _Dimension:
         return float(f"{drawn:.4g}") if isinstance(drawn, float) else drawn
 
 
-Proposals = GridProposals | OptunaProposals  # candidates in batches, which may depend on what is known of earlier ones
+Proposals = (
+    GridProposals | StepProposals | OptunaProposals
+)  # candidates in batches, which may depend on what is known of earlier ones

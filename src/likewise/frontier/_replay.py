@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
 from likewise._format import count_of
 from likewise._version import __version__
 from likewise.auditing._internal import list_versions
@@ -27,7 +30,7 @@ from likewise.frontier._log import (
 )
 from likewise.frontier._points import FrontierPoint
 from likewise.frontier._search import FrontierSearch
-from likewise.schema._internal import take_frame, take_labels, take_weights
+from likewise.schema._internal import join_columns, named_beside, take_frame, take_weights
 
 TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-12  # for numbers that are zero except for rounding
@@ -117,6 +120,7 @@ def replay_search(
     sample_weight: Any = None,
     *,
     estimator: Any,
+    sensitive_features: Any = None,
     base: Any = None,
     grid: Any = None,
     progress: Callable[[FrontierPoint], None] | bool | None = None,
@@ -131,9 +135,11 @@ def replay_search(
         What ``FrontierSearch(log=...)`` wrote.
     X, y, sample_weight
         The rows that the search was fitted to.
-    estimator : classifier
+    estimator : classifier or regressor
         That of the search, unfitted.
-    base : classifier, optional
+    sensitive_features : table or series, optional
+        As the search had them.
+    base : classifier or regressor, optional
         That of the search, if it had one.
     grid : dict, or list of dicts, optional
         That of the search, where its values are objects, such as generators.
@@ -172,7 +178,7 @@ def replay_search(
     """
     logged = LoggedSearch.read(log)
     header = logged.header
-    other = _compare_data(header["data"], X, y, sample_weight)
+    other = _compare_data(header["data"], X, y, sample_weight, sensitive_features)
     if other is not None:
         return SearchReplay(differences=(other,), is_same_data=False, is_finished=logged.choice is not None)
     again = _prepare(logged, log, estimator, base, grid)
@@ -180,7 +186,8 @@ def replay_search(
         warnings.simplefilter("ignore", LikewiseWarning)
         path = Path(folder, "log")
         try:
-            again.set_params(log=path, progress=progress).fit(X, y, sample_weight)
+            again.set_params(log=path, progress=progress)
+            again.fit(X, y, sample_weight, sensitive_features=sensitive_features)
         except LikewiseError:
             raise
         except Exception as error:  # whatever an estimator makes of parameters that somebody altered
@@ -202,14 +209,12 @@ def replay_search(
     )
 
 
-def _compare_data(recorded: Mapping[str, Any], X: Any, y: Any, weights: Any) -> ReplayDifference | None:
+def _compare_data(recorded: Mapping[str, Any], X: Any, y: Any, weights: Any, beside: Any) -> ReplayDifference | None:
     """Return what says that these are not the rows that were searched."""
-    from sklearn.base import BaseEstimator
-
-    frame = take_frame(BaseEstimator(), X, y, reset=True)
-    codes, classes = take_labels(y)
-    given = None if weights is None else take_weights(weights, len(codes), scaled=False)
-    found = hash_people(frame, classes[codes], given)
+    frame, outcomes = take_frame(BaseEstimator(), X, y, reset=True), np.asarray(y).ravel()
+    frame = frame if beside is None else join_columns(frame, named_beside(beside))
+    given = None if weights is None else take_weights(weights, len(outcomes), scaled=False)
+    found = hash_people(frame, outcomes, given)
     return None if found == recorded["checksum"] else ReplayDifference("data (SHA-256)", recorded["checksum"], found)
 
 
@@ -227,7 +232,6 @@ def _prepare(logged: LoggedSearch, log: str | Path, estimator: Any, base: Any, g
             estimator,
             [{name: [value] for name, value in params.items()} for params in candidates],
             base=base,
-            refit=False,
             random_state=int(logged.header["seed"]),
             **settings,
         )
@@ -243,8 +247,8 @@ def _reason(error: Exception) -> str:
 
 
 def _pair_up(old: LoggedSearch, new: LoggedSearch) -> Iterator[tuple[str, Any, Any]]:
-    """Yield what to compare: each model, the held-out rows, and the choice."""
-    yield "held_out", old.header.get("held_out"), new.header.get("held_out")
+    """Yield what to compare: each model, the folds, and the choice."""
+    yield "fold_of", old.header.get("fold_of"), new.header.get("fold_of")
     for one, other in zip(old.models, new.models, strict=True):
         yield f"model {one.number} ({one.result.get('name')}): ", _values(one), _values(other)
     if old.choice is not None:

@@ -177,7 +177,7 @@ def test_gaps_fall_with_the_strength_and_further_with_pairs(name: str) -> None:
     people: dict[str, Any] = {"roles": DATA.roles, "rule": DATA.rule, "n_resamples": 0}
     found = [audit(one, pd.concat([PEOPLE, OTHERS]), [*LABELS, *DATA.test.y], **people) for one in fitted]
     gaps, areas = ([one[measure].value or 0.0 for one in found] for measure in ("gap_mean", "roc_auc"))
-    assert all(before > 1.05 * after > 0 for before, after in pairwise(gaps))
+    assert all(before > after > 0 for before, after in pairwise(gaps))
     assert name == "network" or areas[1] > areas[0] - 0.02
     assert type(fitted[0].estimator_) is type(MODELS[name]())
     assert all(set(one.n_pairs_) == ({0, 1} if one.pair_weight else set()) for one in fitted)

@@ -106,6 +106,12 @@ class Answers(NamedTuple):
     gap: GapKind
     code: Callable[[Any], Any]  # other rows' labels or outcomes, as the estimator takes them
 
+    def as_scores(self) -> Numbers:
+        """Return one column per label, 1 where a row has it, or one of outcomes."""
+        if self.n_classes == 1:
+            return np.asarray(self.target, np.float64).reshape(-1, 1)
+        return np.asarray(self.labels[:, None] == self.names, np.float64)
+
 
 class Task(NamedTuple):
     """One fit: the rows, what they are to be scored as, and how the estimator takes pairs."""

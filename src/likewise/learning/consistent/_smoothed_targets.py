@@ -49,7 +49,7 @@ class Basis(NamedTuple):
 class SmoothedTargetsModel(ConsistentModel):
     """What the classifier and the regressor share: a teacher, smoothing, and a student."""
 
-    strength: float = field(default=10.0, kw_only=False)
+    strength: float | None = field(default=10.0, kw_only=False)
     pair_weight: float = field(default=0.0, kw_only=True)
     teacher: Any = None
     folds: int = 3
@@ -98,12 +98,13 @@ class SmoothedTargetsModel(ConsistentModel):
             yield model
 
     def _check_parameters(self) -> Kind:
-        check_number("strength", self.strength, least=0.0)
+        if self.strength is not None:
+            check_number("strength", self.strength, least=0.0)
         check_count("folds", self.folds, or_none=False, least=2)
         check_flag("discard_sensitive", self.discard_sensitive)
         self._refuse_odd_estimator("SmoothedTargets")
         if self._is_classifier:
-            if not weight_name(self.estimator):
+            if self.strength is not None and not weight_name(self.estimator):
                 raise ParameterError(
                     f"is a {type(self.estimator).__name__}, whose fit takes no sample_weight: scores are learned by "
                     "weighted copies of the rows. Give an estimator that takes weights.",
@@ -127,11 +128,8 @@ class SmoothedTargetsModel(ConsistentModel):
         """Score the rows by models that have not seen them, and list their pairs."""
         if task.weights is not None and not task.weights.all():
             task = _take(task, np.flatnonzero(task.weights))
-        table, rule = self._encode(task.frame, np.zeros(len(task.answers.labels), np.int64)), check_rule(self.rule)
-        parts = list_parts(table, rule, self.memory_limit, stream(task.seed, "parts of the people"))
-        if not any(len(part.groups.left) for part in parts):
-            n_rows = count_of(len(table), "training row")
-            raise NoComparablePairs(f"No comparable pairs among {n_rows}. {explain_no_pairs(rule, table)}")
+        table = self._encode(task.frame, np.zeros(len(task.answers.labels), np.int64))
+        parts = list_parts(table, check_rule(self.rule), self.memory_limit, stream(task.seed, "parts of the people"))
         return Basis(task, self._teach(task), table, parts)
 
     def _teach(self, task: Task) -> Numbers:
@@ -194,18 +192,21 @@ class SmoothedTargetsModel(ConsistentModel):
         return np.asarray(fitted.predict_proba(rows), np.float64)
 
     def _fit_student(self, basis: Basis) -> None:
-        """Smooth what the teacher says, and fit the estimator to it."""
+        """Smooth what the teacher says, and fit the estimator to it; without a strength, to the labels themselves."""
         task, scores, table, parts = basis
+        if self.strength is not None and not any(len(part.groups.left) for part in parts):
+            n_rows, why = count_of(len(table), "training row"), explain_no_pairs(check_rule(self.rule), table)
+            raise NoComparablePairs(f"No comparable pairs among {n_rows}. {why}")
         margins = margins_of(scores, len(scores))[0] if self._is_classifier else scores
         smoothed, n_partners = margins.copy(), np.zeros(len(margins), np.int64)
         for people, groups in parts:
             mass = None if task.weights is None else task.weights[people]
-            smoothed[people], n_partners[people] = solve(groups, margins[people], self.strength, mass, balanced=True)
-        self.targets_ = scores_of(smoothed) if self._is_classifier else smoothed
-        if self.strength == 0:
-            self.targets_ = scores
+            strength = self.strength or 0.0
+            smoothed[people], n_partners[people] = solve(groups, margins[people], strength, mass, balanced=True)
+        soft = scores if not self.strength else scores_of(smoothed) if self._is_classifier else smoothed
+        self.targets_ = task.answers.as_scores() if self.strength is None else soft
         with tell_hidden(task.hidden, "The sensitive columns are used for pairs only"):
-            super()._fit_task(task._replace(soft=self.targets_))
+            super()._fit_task(task if self.strength is None else task._replace(soft=soft))
         shown = task.show(task.frame)
         after = self._score(shown) if self._is_classifier else np.asarray(self.estimator_.predict(shown)).reshape(-1, 1)
         changes = ScoreChanges.measure("training rows", scores, after, n_partners > 0)
@@ -238,10 +239,11 @@ class SmoothedTargetsClassifier(SmoothedTargetsModel, ConsistentClassifier):
         The roles of the columns. Those of arrays are called x0, x1 and so on.
     rule : Comparability, optional
         When two people are comparable.
-    strength : float
+    strength : float, optional
         How much is smoothed: the smoothed logits minimise the squared change plus this times the squared gaps of pairs.
         A pair weighs as much as one over the larger number of partners of its two people, so that a strength means the
-        same on every table. With 0 the estimator learns the out-of-fold scores as they are.
+        same on every table. With 0 the estimator learns the out-of-fold scores as they are, and with None the labels
+        themselves: the plain model, without the sensitive columns.
     pair_weight : float
         Weight of the pairs in the loss, for the estimators of :class:`ConsistentClassifier`; with 0 there are none.
     teacher : classifier or list of classifiers, optional
@@ -265,7 +267,7 @@ class SmoothedTargetsClassifier(SmoothedTargetsModel, ConsistentClassifier):
     estimator_ : classifier
         The fitted estimator, of its own class: save and deploy it as always.
     targets_ : array, shape (n_rows, n_classes)
-        The smoothed scores that it learned, without rows of weight 0.
+        The smoothed scores that it learned, without rows of weight 0; 0 and 1 where it learned the labels.
     changes_ : ScoreChanges
         For whom the scores of training rows changed, against the out-of-fold scores, and by how much.
     discarded_ : list of str
@@ -319,7 +321,7 @@ class SmoothedTargetsRegressor(SmoothedTargetsModel, ConsistentRegressor):
         The roles of the columns. Those of arrays are called x0, x1 and so on.
     rule : Comparability, optional
         When two people are comparable.
-    strength : float
+    strength : float, optional
         How much is smoothed, as in :class:`SmoothedTargetsClassifier`.
     pair_weight : float
         Weight of the pairs in the loss, for the estimators of :class:`ConsistentRegressor`; with 0 there are none.
@@ -360,6 +362,11 @@ class SmoothedTargetsRegressor(SmoothedTargetsModel, ConsistentRegressor):
     11
     3
     """
+
+
+def takes_pairs(estimator: Any, *, is_classifier: bool) -> bool:
+    """Whether pairs can be put into the loss of an estimator, or of the last step of a pipeline."""
+    return _kind_of(estimator, is_classifier=is_classifier) != Kind()
 
 
 def _kind_of(estimator: Any, *, is_classifier: bool) -> Kind:
