@@ -121,9 +121,7 @@ def test_there_may_be_more_than_two_labels(planted: PlantedDataset, regression: 
     known: dict[str, Any] = {"base": regression, "roles": planted.roles, "rule": planted.rule, **QUICK}
     found = FrontierSearch(regression, grid, **known).fit(planted.train.X, y)
     assert list(found.frontier_[1].measures) == ["roc_auc", "excess", "gap_mean"]
-    with pytest.raises(
-        ScoreError, match=r"gap_mean\[7\] cannot be measured of these people and this task. The labels are 0, 1, 2"
-    ):
+    with pytest.raises(ScoreError, match=r"gap_mean\[7\] cannot be measured.*The labels are 0, 1, 2"):
         FrontierSearch(regression, grid, unfairness="gap_mean[7]", **known).fit(planted.train.X, y)
 
 

@@ -99,9 +99,9 @@ class FrontierSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         better, "log_loss", "brier"; of regressors "r2", "mean_absolute_error", "root_mean_squared_error". By default
         the average precision of two labels, the ROC AUC of more, R² of outcomes.
     unfairness : str or sequence of str, optional
-        Measures of pairs or their excess to reduce (``likewise.auditing.MEASURES``), also by label, ``gap_mean[1]``, the
-        most important first. By default the excess by person, then the mean gap; where nobody has comparable people of the own and of other groups there
-        is no excess, and the mean gap decides.
+        Measures of pairs or their excess to reduce (``likewise.auditing.MEASURES``), also by label, ``gap_mean[1]``,
+        the most important first. By default the excess by person, then the mean gap; where nobody has comparable people
+        of the own and of other groups there is no excess, and the mean gap decides.
     max_loss : float
         The budget, in units of the utility: 0.01 is one percentage point.
     cautious : bool
