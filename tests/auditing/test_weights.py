@@ -10,7 +10,8 @@ import pytest
 
 from likewise import Audit, Comparability, Policy, Roles, audit, compare_audits
 from likewise.auditing import compare_series
-from likewise.auditing._internal import PairGraph, Units, Weights, influence_of_people
+from likewise.auditing._internal import Units, Weights, influence_of_people
+from likewise.auditing.inference._intervals import PairGraph
 from likewise.exceptions import LikewiseError, NoComparablePairs, ParameterError
 
 N = 150
