@@ -9,7 +9,7 @@ import numpy as np
 
 from _remedies_methods import REMEDIES
 
-LABELS: Final = ("positive", "negative")
+LABELS: Final = (1, 0)
 HEADS: Final = (
     *(
         "remedy",
@@ -69,7 +69,7 @@ def _write_table(cells: list[dict[str, Any]]) -> str:
             _mean_of([cell["measures"]["log_loss"] for cell in mine], 3),
             _both(mine, "gap_mean"),
             _percent(mine, "excess"),
-            _mean_of([50 * sum(cell["measures"][f"{label}_rank_gap_mean"] for label in LABELS) for cell in mine], 2),
+            _mean_of([50 * sum(cell["measures"][f"rank_gap_mean[{label}]"] for label in LABELS) for cell in mine], 2),
             _percent(mine, "score_spread"),
             _mean_of([cell["seconds"] for cell in mine], 1),
         ]
@@ -100,7 +100,7 @@ def _percent(cells: list[dict[str, Any]], measure: str) -> str:
 
 
 def _both(cells: list[dict[str, Any]], measure: str) -> str:
-    return " / ".join(_percent(cells, f"{label}_{measure}") for label in LABELS)
+    return " / ".join(_percent(cells, f"{measure}[{label}]") for label in LABELS)
 
 
 def _mean_of(values: list[float], digits: int) -> str:

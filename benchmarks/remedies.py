@@ -42,10 +42,10 @@ NAME: Final = "remedies"
 DATA: Final = ("adult", "compas", "law_school", "oulad", "dutch")
 N_SPLITS: Final = 10
 MAX_LOSS: Final = 0.01  # of average precision
-BOTH: Final = ("positive", "negative")
+LABELS: Final = (1, 0)
 KEPT: Final = (
     *("roc_auc", "average_precision", "log_loss", "score_spread", "matched_share", "excess"),
-    *(f"{label}_{name}" for label in BOTH for name in ("gap_mean", "rank_gap_mean")),
+    *(f"{name}[{label}]" for label in LABELS for name in ("gap_mean", "rank_gap_mean")),
 )
 
 Cell = dict[str, Any]
@@ -127,7 +127,7 @@ def choose(remedy: Remedy, data: Dataset, plain: Any, split: int) -> Cell | None
 
 
 def rank_gap(measures: Cell) -> float:
-    return float(sum(measures[f"{label}_rank_gap_mean"] or 0.0 for label in BOTH))
+    return float(sum(measures[f"rank_gap_mean[{label}]"] or 0.0 for label in LABELS))
 
 
 def check(model: Any, data: Dataset) -> Cell:

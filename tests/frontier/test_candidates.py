@@ -212,7 +212,7 @@ def test_the_base_of_a_network_on_antidotes_is_the_plain_network(planted: Plante
     ("options", "error", "words"),
     [
         ({"utility": "average_precison"}, ValueError, "Did you mean 'average_precision'"),
-        ({"utility": "score_spread"}, ValueError, "choose one of 'average_precision'"),
+        ({"utility": "score_spread"}, ValueError, "choose one of 'roc_auc', 'average_precision'"),
         ({"unfairness": "gap_men"}, ValueError, "Did you mean 'gap_mean'"),
         ({"unfairness": ("gap_mean", "roc_auc")}, ValueError, "'roc_auc', which is not a measure of pairs"),
         ({"unfairness": ()}, ValueError, "names no measure"),
