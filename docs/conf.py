@@ -55,17 +55,14 @@ html_copy_source = False
 html_theme_options: dict[str, Any] = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 10,
     "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-WITHOUT_SIDEBAR = (
-    *("index", "start", "audit", "train", "data", "tools", "commands"),
-    *("method", "paper", "leaderboard", "speed", "limits", "contributing"),
-)
+WITHOUT_SIDEBAR = ("index", "train", "data", "glossary", "limits", "method")
 html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}
 
 sphinx_gallery_conf: dict[str, Any] = {
