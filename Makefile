@@ -28,7 +28,7 @@ ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
 
-demo: $(VENV)/installed-demo  ## audit a model of Adult, fit it again with comparable pairs in its loss, and audit it again
+demo: $(VENV)/installed-demo  ## audit a model of Adult, look at one pair, and try the remedies on the same people
 	$(RUN) examples/demo.py
 
 test: lint  ## everything that is checked before a change lands; types are checked beside the tests

@@ -31,8 +31,8 @@ def test_names_in_the_reference_are_there() -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    docs = ROOT / "docs"
-    pages = {page: page.read_text(encoding="utf-8") for folder in (".", "api", "coming_from") for page in (docs / folder).glob("*.md")}
+    files = [page for folder in (".", "api", "coming_from") for page in (ROOT / "docs" / folder).glob("*.md")]
+    pages = {page: page.read_text(encoding="utf-8") for page in files}
     listed = {
         (page.parent / entry).resolve().with_suffix(".md")
         for page, text in pages.items()
