@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.cli._columns import ColumnOptions
+from likewise.cli._columns import ColumnOptions, NamedColumns
 from likewise.cli._tables import TableFiles, TextFormat, as_numbers
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ASKED = ("--label", "hired", "--sensitive", "sex")
 
 def read(path: Path, content: str, numbers: tuple[str, ...] = (), **how: Any) -> pa.Table:
     path.write_text(content)
-    return TextFormat(**how).read_file(path, numbers)
+    return TextFormat(**how).read_files([path], NamedColumns(frozenset(numbers)))
 
 
 def column(*cells: str) -> str:
@@ -66,7 +66,7 @@ def test_whoever_names_a_column_decides(tmp_path: Path) -> None:
         "1.50",
         "2",
     ]
-    exact = TextFormat().read_file(tmp_path / "a.csv", text={})
+    exact = TextFormat().read_files([tmp_path / "a.csv"], text={})
     assert exact.frame.column("code").to_pylist() == [1.5, 2]
 
 

@@ -7,6 +7,7 @@ import io
 import os
 import re
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ TEXT = "race,age,y\nblue,30,1\nré,,0\n"
 
 
 def read_table(path: Path, **how: Any) -> tuple[pa.Table, list[str]]:
-    return TextFormat(**how).read_file(path)[:2]
+    return TextFormat(**how).read_files([path])[:2]
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -49,6 +50,10 @@ GOOD = {
     "semicolons.csv": (TEXT.replace(",", ";").encode(), {"delimiter": ";"}),
     "latin.csv": (TEXT.encode("latin-1"), {"encoding": "latin-1"}),
     "wide.csv": (TEXT.encode("utf-16"), {"encoding": "utf-16"}),
+    "wide_by_its_mark.csv": (TEXT.replace(",", "\t").encode("utf-16"), {}),
+    "wider_by_its_mark.csv": (TEXT.encode("utf-32"), {}),
+    "semicolons_seen.csv": (b"\xef\xbb\xbf" + TEXT.replace(",", ";").encode(), {}),
+    "bars_seen.csv": (TEXT.replace(",", "|").encode(), {}),
     "columns.parquet": (parquet_bytes(pa.table({"race": ["blue", "ré"], "age": [30, None], "y": [1, 0]})), {}),
 }
 
@@ -77,14 +82,9 @@ BAD = {
     "encoding.csv": (TEXT.encode("latin-1"), "line 3 has the byte 0xe9. .*--encoding cp1252"),
     "encoded_header.csv": ("ré,y\n1,2\n".encode("latin-1"), "line 1 has the byte 0xe9"),
     "encoded_ragged.csv": ("a,y\nré\n".encode("latin-1"), "line 2 has the byte 0xe9"),
-    "wide.csv": (TEXT.encode("utf-16"), "--encoding utf-16"),
-    "short_row.csv": (b"a,b\n1,2\n3\n", r"row 3 .* has 1 value where the header has 2 columns"),
-    "long_row.csv": (b"a,b\n1,2\n3,4,5\n", r"row 3 .* has 3 values where the header has 2 columns"),
+    "short_row.csv": (b"a,b\n1,2\n3\n", r"line 3 has 1 value where the header has 2 columns"),
+    "long_row.csv": (b'a,b\n"1\n",2\n3,4,5\n', r"line 4 has 3 values where the header has 2 columns"),
     "quote.csv": (b'a,b\n1,"x\n2,y\n', "never closed"),
-    "one_column.csv": (b"a;b\n1;2\n", "--delimiter ';'"),
-    "quoted_header.csv": (b'"a;b\nc"\n1\n', "one column only, 'a;b c'"),
-    "decimals.csv": (b"a;b\n1,5;2\n", "--delimiter ';'"),
-    "mark_and_decimals.csv": (b"\xef\xbb\xbfa;b\n1,5;2\n", "one column only, 'a;b'"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
     "nameless.csv": (b"a,,b\n1,2,3\n", "Column 2 .* has no name"),
     "columns.csv": (PARQUET, "is a Parquet file"),
@@ -132,20 +132,61 @@ def test_a_bad_option_is_named(option: str, value: str, tmp_path: Path) -> None:
         read_table(tmp_path / "people.csv", **{option: value})
 
 
-def test_numbers_with_a_decimal_comma_are_not_taken_for_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (("1500,25", "-3,5", "", "12"), [1500.25, -3.5, None, 12.0]),
+        (("1.234,5", "1.234", "7", "0,125"), [1234.5, 1234.0, 7.0, 0.125]),
+        (("1,234.5", "1,234", "7", "0.125"), [1234.5, 1234.0, 7.0, 0.125]),
+        (("1,234,567", "12", "", "3"), [1234567, 12, None, 3]),
+        (("1 234", "12", "", "3"), [1234, 12, None, 3]),
+        (("31.12.2020", "1.2.2021", "", "3.3.2003"), [date(2020, 12, 31), date(2021, 2, 1), None, date(2003, 3, 3)]),
+        (("12/31/2020", "1/2/2021", "", "3/3/2003"), [date(2020, 12, 31), date(2021, 1, 2), None, date(2003, 3, 3)]),
+        (("1/2/2020", "1/3/2020", "", "1/4/2020"), ["1/2/2020", "1/3/2020", None, "1/4/2020"]),
+        (("31.02.2020", "1.2.2021", "", "3.3.2003"), ["31.02.2020", "1.2.2021", None, "3.3.2003"]),
+        (("10.0.0.1", "1.2.3", "", "x"), ["10.0.0.1", "1.2.3", None, "x"]),
+        (("1,2,3", "2,x", "", "7"), ["1,2,3", "2,x", None, "7"]),
+    ],
+)
+def test_a_spreadsheet_of_any_country_is_read_without_options(
+    cells: tuple[str, ...], values: list[Any], tmp_path: Path
+) -> None:
+    for separator in (";", ",", "\t"):
+        path = tmp_path / "people.csv"
+        rows = [("job", "pay"), *(("cook", cell) for cell in cells)]
+        text = "".join(f'{job}{separator}"{cell}"\r\n' for job, cell in rows)
+        path.write_text("\ufeff" + text, "utf-8", newline="")
+        assert read_table(path)[0].to_pydict() == {"job": ["cook"] * 4, "pay": values}
+
+
+def test_a_comma_that_may_be_either_mark_is_refused_by_cell_until_it_is_said(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
-    path.write_text("pay;age;job\n1500,25;30;cook\n-3,5;;smith\n;40;cook\n")
-    with pytest.raises(TableFileError, match=r"Column 'pay' .* such as '1500,25'. .*--decimal ','"):
-        read_table(path, delimiter=";")
-    table, _ = read_table(path, delimiter=";", decimal=",")
-    assert table.to_pydict() == {"pay": [1500.25, -3.5, None], "age": [30, None, 40], "job": ["cook", "smith", "cook"]}
-    table, _ = read_table(path, delimiter=";", decimal=".")
-    assert table.column("pay").to_pylist() == ["1500,25", "-3,5", None]
-    path.write_text('pay,age\n"1,500,000",30\n"2,000",31\n')
-    with pytest.raises(TableFileError, match=r"if it separates thousands, remove it"):
+    path.write_text('pay;note\n;"two\nlines"\n1,500;a\n2,000;b\n')
+    with pytest.raises(TableFileError, match=r"'1,500' in column 'pay', line 4\. Add --decimal ','"):
         read_table(path)
-    path.write_text('codes,age\n"1,2,3",30\n"2,x",31\n')
-    assert read_table(path)[0].column("codes").to_pylist() == ["1,2,3", "2,x"]
+    assert read_table(path, decimal=",")[0].column("pay").to_pylist() == [None, 1.5, 2.0]
+    assert read_table(path, decimal=".")[0].column("pay").to_pylist() == [None, 1500, 2000]
+    path.write_text("pay;rent\n1.500,25;1,500.25\n")
+    with pytest.raises(TableFileError, match=r"'1.500,25' in column 'pay'.* and '1,500.25' in column 'rent'"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("odd", ["?", "None", "-", "unknown", " ", "$6.0", "12%", "1.2.3"])
+def test_odd_cells_are_named_by_their_lines_in_every_file(odd: str, tmp_path: Path) -> None:
+    lines = [f"{row}.5,x\n" for row in range(30)]
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    files[0].write_text("".join(["pay,job\n", "\n", '7,"two\nlines"\n', *lines]))
+    files[1].write_text("".join(["pay,job\n", *lines, f"{odd},x\n"]))
+    with pytest.raises(TableFileError, match=re.escape(f"{odd!r} in line 32 of '{files[1]}'")):
+        TextFormat().read_files(files)
+    for told in ({"text": ["pay"]}, {"missing_values": [odd]} if odd.strip() else {"text": ["pay"]}):
+        assert TextFormat(**told).read_files(files).frame.num_rows == 62
+
+
+def test_a_column_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("a,b,a\n1,2,1\n")
+    table, notes = read_table(tmp_path / "people.csv")
+    assert (table.to_pydict(), len(notes)) == ({"a": [1], "b": [2]}, 1)
 
 
 def test_the_wrong_encoding_for_a_plain_file_is_refused(tmp_path: Path) -> None:
@@ -194,7 +235,7 @@ def test_a_line_break_in_quotes_is_part_of_the_value(tmp_path: Path) -> None:
 
 
 def test_a_type_that_shows_late_in_the_file_is_seen(tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text("a,b\n" + "1,2\n" * 50_000 + "1.5,x\n")
+    (tmp_path / "people.csv").write_text("a,b\n" + "1,y\n" * 50_000 + "1.5,2\n")
     table, _ = read_table(tmp_path / "people.csv")
     assert [str(kind) for kind in table.schema.types] == ["double", "string"]
 
@@ -258,16 +299,6 @@ def test_a_file_given_twice_is_refused_by_name(tmp_path: Path) -> None:
     for data in ([a, b, copy], [a, a]):
         with pytest.raises(TableFileError, match=re.escape(f"'{data[-1]}' is the same as '{a}'")):
             TableFiles(data=data).read()
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-32-be"])
-def test_a_wide_text_is_called_by_its_name(encoding: str, tmp_path: Path) -> None:
-    mark = "\ufeff" if encoding.endswith("be") else ""
-    (tmp_path / "wide.csv").write_bytes((mark + TEXT).encode(encoding))
-    name = encoding.removesuffix("-be")
-    with pytest.raises(TableFileError, match=rf"is text in {name.upper()}. Add --encoding {name}"):
-        read_table(tmp_path / "wide.csv")
-    assert read_table(tmp_path / "wide.csv", encoding=name)[0].column("age").to_pylist() == [30, None]
 
 
 def test_words_that_mean_missing_are_named(tmp_path: Path) -> None:

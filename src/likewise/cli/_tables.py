@@ -6,33 +6,39 @@ import difflib
 import glob
 import os
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from likewise._files import address_of, hash_file, local_path, refuse_pipe
 from likewise._format import count_of
 from likewise.cli._columns import AS_TEXT, ColumnNames, NamedColumns
-from likewise.cli._csv import NULL_VALUES, parse_blocks, parse_csv, read_csv
+from likewise.cli._csv import TextFile
 from likewise.cli._options import FILE, argument, option
 from likewise.exceptions import TableFileError
 from likewise.schema import Roles
-from likewise.schema._internal import is_pandas_index
+from likewise.schema._internal import (
+    DECIMAL_COMMA,
+    MARKED,
+    MOSTLY,
+    THOUSANDS,
+    find_odd_cells,
+    is_pandas_index,
+    type_cells,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CSV_ENDINGS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq")
+NULL_VALUES: Final = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 GIVEN: Final = "given"  # why a column is text: --text names it
-PADDED: Final = "leading zeros"
-LONG: Final = "more digits than a number holds"
 SPELLED: Final = "several spellings"
-PADDING: Final = r"^\s*[+-]?0\d"
 UNNAMED: Final = NamedColumns()
-WHOLE: Final = r"^\s*[+-]?\d+([eE]\d+)?\s*$"  # an exponent without a sign is part of a code, such as 12E4
 
 DATA_FILES: Final = partial(
     argument,
@@ -47,16 +53,16 @@ class TextFormat:
     """How the text of a CSV file is written."""
 
     encoding: str = option("utf-8", FILE, "NAME", "Text encoding of a CSV file, such as cp1252 or latin-1.")
-    delimiter: str | None = option(None, FILE, "CHAR", "Field separator of a CSV file, if not a comma (a tab in .tsv).")
-    decimal: str | None = option(None, FILE, "CHAR", "Decimal mark of numbers in a CSV file, if not a point.")
-
+    delimiter: str | None = option(
+        None, FILE, "CHAR", "Field separator of a CSV file; by default the one its first lines have."
+    )
+    decimal: str | None = option(
+        None, FILE, "CHAR", "Decimal mark of numbers in a CSV file, '.' or ','; by default as its numbers tell."
+    )
     text: list[str] | None = option(
         *(None, FILE, "COLUMNS"),
-        "Columns of a CSV file to read as text. Codes are found without it: whole numbers with leading zeros, or with "
-        "more digits than 64 bits hold, and categories that are written 1.1 and 1.10. A column that --continuous, "
-        "--bins or --scores names is read as numbers.",
+        "Columns of a CSV file to read as text. Codes, such as 007, are found without it.",
     )
-
     missing_values: list[str] | None = option(
         *(None, FILE, "WORDS"),
         "Words of a CSV file that mean a missing value, such as '?' or 'unknown,none', besides an empty cell, NA, N/A, "
@@ -69,132 +75,78 @@ class TextFormat:
         given = [word for text in self.missing_values or () for word in (text.split(",") if text != "," else [text])]
         return (*NULL_VALUES, *dict.fromkeys(word.strip() or word for word in given if word))
 
-    def read_files(self, files: list[Path], named: NamedColumns, text: Mapping[str, str] | None = None) -> TableRead:
+    def read_files(
+        self, files: list[Path], named: NamedColumns = UNNAMED, text: Mapping[str, str] | None = None
+    ) -> TableRead:
         """Read files as one table; a column that is a code in one is text in all, and with ``text`` exactly these."""
         _refuse_repeated(files)
-        tables: list[pa.Table] = []
-        notes: list[str] = []
-        texts: list[dict[str, str]] = []
-        for file in files:
-            table, dropped, codes = self.read_file(file, named.numbers, text)
-            if tables:
-                _refuse_other_columns(tables[0], files[0], table, file)
-                table = table.select(tables[0].column_names)
-            tables.append(table)
-            texts.append(codes)
-            notes += [note for note in dropped if note not in notes]
-        found = {name: why for codes in reversed(texts) for name, why in codes.items()}
-        for place, (file, codes) in enumerate(zip(files, texts, strict=True)):
-            if is_csv(file):
-                tables[place] = self.with_texts(file, tables[place], [name for name in found if name not in codes])
-        frame = _join(tables, files)
-        spelled = self._find_spellings(files, frame, named) if text is None else {}
-        if spelled:
-            frame = _join([self.with_texts(*one, spelled) for one in zip(files, tables, strict=True)], files)
-        found |= spelled
-        return TableRead(frame, [*notes, *_note_codes(found)], found)
+        if self.decimal not in (None, ".", ","):
+            raise TableFileError(f"--decimal is {self.decimal!r}; give '.' or ','.")
+        parts, notes = self._open_parts(files)
+        named_texts = self._name_texts(parts[0], files[0]) if text is None else ()
+        typing = Typing(parts, named, self.null_values, self.decimal, named_texts, text)
+        if typing.is_empty:
+            self.refuse_text(files[0])
+            return TableRead(_join([part.table for part in parts], files), notes, {})
+        table, codes, more = typing.run()
+        start, tables = 0, []
+        for part in parts:
+            tables.append(table.slice(start, part.n_rows) if part.file is not None else part.table)
+            start += part.n_rows if part.file is not None else 0
+        return TableRead(_join(tables, files), [*notes, *more], codes)
 
-    def read_file(self, path: Path, numbers: Collection[str] = (), text: Mapping[str, str] | None = None) -> TableRead:
-        """Read a table of people; ``numbers`` are not read as text, and with ``text`` exactly its columns are."""
-        table, notes = self._read_typed(path)
-        if not is_csv(path):
-            self.refuse_text(path)
-            return TableRead(table, notes, {})
-        if text is None:
-            given = ColumnNames(tuple(table.column_names), str(path)).find_all("--text", self.text)
-            text = dict.fromkeys(given, GIVEN) | self._find_codes(path, table, {*numbers, *given})
-        text = {name: why for name, why in text.items() if name in table.column_names}
-        return TableRead(self.with_texts(path, table, text), notes, text)
-
-    def refuse_text(self, path: Path | str) -> None:
+    def refuse_text(self, path: Path) -> None:
         """Refuse ``--text`` where columns have types of their own."""
         if self.text:
             raise TableFileError(f"--text is for CSV files; the columns of '{path}' have types. Leave it out.")
 
-    def with_texts(self, path: Path, table: pa.Table, names: Collection[str], *, raw: bool = False) -> pa.Table:
-        """Replace columns by their text in the file; ``raw`` text is never missing."""
-        import pyarrow as pa
+    def _name_texts(self, part: Part, file: Path) -> tuple[str, ...]:
+        return ColumnNames(tuple(part.table.column_names), str(file)).find_all("--text", self.text)
 
-        if names:
-            separator, missing = self._separator(path), () if raw else self.null_values
-            texts = parse_csv(path, self.encoding, separator, columns=list(names), null_values=missing)
-            for name in names:
-                field = pa.field(name, texts.schema.field(name).type, metadata=AS_TEXT)
-                table = table.set_column(table.column_names.index(name), field, texts.column(name))
-        return table
+    def _open_parts(self, files: list[Path]) -> tuple[list[Part], list[str]]:
+        """Read the files, those of text as text, with the columns of the first in its order."""
+        parts: list[Part] = []
+        notes: list[str] = []
+        for file in files:
+            part, dropped = self.open(file)
+            if parts:
+                _refuse_other_columns(parts[0].table, files[0], part.table, file)
+                part = replace(part, table=part.table.select(parts[0].table.column_names))
+            parts.append(part)
+            notes += [note for note in dropped if note not in notes]
+        return parts, notes
 
-    def _find_codes(self, path: Path, table: pa.Table, apart: Collection[str]) -> dict[str, str]:
-        """Find columns of whole numbers that are codes: two of them would be equal as numbers, or lose digits."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        kinds = {one.name: one.type for one in table.schema if one.name not in apart}
-        candidates = [name for name, kind in kinds.items() if kind in (pa.int64(), pa.float64())]
-        found: dict[str, str] = {}
-        for batch in (
-            parse_blocks(path, self.encoding, self._separator(path), candidates, self.null_values) if candidates else ()
-        ):
-            for name in list(candidates):
-                texts = batch.column(name)
-                if kinds[name] == pa.float64() and not pc.all(pc.match_substring_regex(texts, WHOLE)).as_py():
-                    candidates.remove(name)  # amounts
-                    found.pop(name, None)
-                elif pc.any(pc.match_substring_regex(texts, PADDING)).as_py():
-                    found[name] = PADDED
-        # pyarrow reads whole numbers as float64 only where they do not fit; a column without values is no code
-        long = [name for name in candidates if kinds[name] == pa.float64()]
-        return {name: LONG for name in long if table.column(name).null_count < len(table)} | found
-
-    def _find_spellings(self, files: list[Path], table: pa.Table, named: NamedColumns) -> dict[str, str]:
-        """Find columns of categories in which numbers are written in several ways, such as 1.1 and 1.10."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        numbers = [one.name for one in table.schema if one.type == pa.float64() and one.name not in named.numbers]
-        unnamed = [name for name in numbers if name not in named.categories | named.others]
-        whole = [name for name in unnamed if pc.all(pc.equal(table.column(name), pc.floor(table.column(name)))).as_py()]
-        measures = Roles.infer(table.select(whole)).continuous if whole else ()
-        spellings: dict[str, set[str]] = {
-            name: set()
-            for name in numbers
-            if name in named.categories - named.others or (name in whole and name not in measures)
-        }
-        for file in files if spellings and all(map(is_csv, files)) else ():
-            for batch in parse_blocks(file, self.encoding, self._separator(file), list(spellings), self.null_values):
-                for name, texts in spellings.items():
-                    texts |= set(pc.unique(pc.utf8_trim_whitespace(batch.column(name).drop_null())).to_pylist())
-        n_numbers = {name: pc.count_distinct(table.column(name)).as_py() for name in spellings}
-        return {name: SPELLED for name, texts in spellings.items() if len(texts) > n_numbers[name]}
-
-    def _separator(self, path: Path) -> str:
-        usual = "\t" if ".tsv" in path.name.lower()[-7:] else ","
-        return usual if self.delimiter is None else self.delimiter
-
-    def _read_typed(self, path: Path) -> tuple[pa.Table, list[str]]:
+    def open(self, path: Path) -> tuple[Part, list[str]]:
+        """Read a file, text as text, without the columns that other programs add; notes say which."""
         refuse_unreadable(path)
+        file: TextFile | None = None
         try:
             if path.name.lower().endswith(PARQUET_ENDINGS):
                 table = _read_parquet(path)
             elif is_csv(path):
-                table = read_csv(
-                    path,
-                    encoding=self.encoding,
-                    delimiter=self._separator(path),
-                    decimal=self.decimal,
-                    null_values=self.null_values,
-                )
+                file = TextFile.open(path, self.encoding, self.delimiter)
+                table = file.read()
             else:
                 ending = f"has the unknown ending '{path.suffix}'" if path.suffix else "has no ending such as .csv"
                 raise TableFileError(f"'{path}' {ending}. Give one of {', '.join(CSV_ENDINGS)}, .parquet.")
         except OSError as error:
             raise TableFileError(f"'{path}' cannot be read: {error.strerror or _first_sentence(error)}.") from error
         table, notes = _drop_row_numbers(path, table)
-        _refuse_repeated_names(path, table)
+        table, repeated = _drop_repeated_columns(path, table)
         if table.num_rows == 0:
             raise TableFileError(
                 f"'{path}' has {table.num_columns} column names and no rows. Give a file with people in it."
             )
-        return table, notes
+        return Part(table, file, table.num_rows), [*notes, *repeated]
+
+
+@dataclass(slots=True)
+class Part:
+    """The table of one file; of a file of text, every cell is text, and the table is let go when they are typed."""
+
+    table: pa.Table
+    file: TextFile | None
+    n_rows: int
 
 
 class TableRead(NamedTuple):
@@ -203,6 +155,145 @@ class TableRead(NamedTuple):
     frame: pa.Table
     notes: list[str]
     text: dict[str, str]
+
+
+class Typing:
+    """Types the columns of text files one by one; the text of a column is let go when it has values."""
+
+    def __init__(
+        self,
+        parts: list[Part],
+        named: NamedColumns,
+        null_values: Sequence[str],
+        decimal: str | None,
+        given: Collection[str],
+        exactly: Mapping[str, str] | None,
+    ) -> None:
+        import pyarrow as pa
+
+        texts = [part for part in parts if part.file is not None]
+        self.is_empty = not texts
+        table = pa.concat_tables([part.table for part in texts]) if texts else pa.table({})
+        self._files = [(part.file, part.n_rows) for part in texts]
+        for part in texts:
+            part.table = part.table.slice(0, 0)
+        self._named, self._nulls = named, pa.array(null_values)
+        self._given, self._exactly = given, exactly
+        self._columns: dict[str, Any] = dict(zip(table.column_names, table.columns, strict=True))
+        self._decimal = decimal or self._find_decimal()
+
+    def run(self) -> tuple[pa.Table, dict[str, str], list[str]]:
+        """Return the table, the columns that are text and why, and notes on these."""
+        import pyarrow as pa
+
+        fields, arrays, codes = [], [], {}
+        for name in list(self._columns):
+            cells = self._columns.pop(name)
+            values, why = self._type(name, self._mask(cells))
+            del cells
+            codes |= {} if why is None else {name: why}
+            fields.append(pa.field(name, values.type, metadata=None if why is None else AS_TEXT))
+            arrays.append(values)
+        return pa.table(arrays, schema=pa.schema(fields)), codes, _note_codes(codes)
+
+    def _mask(self, cells: Any) -> Any:
+        """Return the cells without those that mean a missing value."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        missing = pc.is_in(cells, value_set=self._nulls)
+        return pc.if_else(missing, pa.scalar(None, pa.string()), cells) if pc.any(missing).as_py() else cells
+
+    def _type(self, name: str, cells: Any) -> tuple[Any, str | None]:
+        if self._exactly is not None:
+            why = self._exactly.get(name)
+            return (cells, why) if why is not None else (self._as_numbers(cells), None)
+        if name in self._given:
+            return cells, GIVEN
+        named = self._named
+        if name in named.numbers:
+            values = self._as_numbers(cells)
+            self._refuse_odd(name, cells, values)
+            return values, None
+        values, code = type_cells(cells, self._decimal)
+        if code is not None:
+            return values, code
+        if name not in named.categories | named.others:
+            self._refuse_odd(name, cells, values)
+        is_spelled = str(values.type) == "double" and self._is_spelled(name, cells, values)
+        return (cells, SPELLED) if is_spelled else (values, None)
+
+    def _as_numbers(self, cells: Any) -> Any:
+        """Type cells; numbers are numbers, also where they may be codes."""
+        values, code = type_cells(cells, self._decimal)
+        return values if code is None else number_codes(cells)
+
+    def _is_spelled(self, name: str, cells: Any, values: Any) -> bool:
+        """Whether categories have numbers that are written in several ways, such as 1.1 and 1.10."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        named = self._named
+        if name not in named.categories - named.others:
+            is_whole = pc.all(pc.equal(values, pc.floor(values))).as_py()
+            if (
+                name in named.categories | named.others
+                or not is_whole
+                or Roles.infer(pa.table({name: values})).continuous
+            ):
+                return False
+        return bool(pc.count_distinct(pc.utf8_trim_whitespace(cells)).as_py() > pc.count_distinct(values).as_py())
+
+    def _refuse_odd(self, name: str, cells: Any, values: Any) -> None:
+        """Refuse numbers of which a few cells are none, with the lines of these."""
+        odd = find_odd_cells(cells, self._decimal) if str(values.type) == "string" else None
+        if odd is None:
+            return
+        places = [self.place(row) for row in odd.rows[: len(odd.texts)].tolist()]
+        word = shlex.quote(odd.texts[0])
+        raise TableFileError(
+            f"{odd.describe(name, places)}. Correct them in the file, read them as missing (--missing-values {word}), "
+            f"or take the column as categories (--text {shlex.quote(name)}) or leave it out (--ignore "
+            f"{shlex.quote(name)})."
+        )
+
+    def place(self, row: int) -> str:
+        """Name the line of a row, and its file where there are several."""
+        for file, n_rows in self._files:
+            if row < n_rows and file is not None:
+                return f"line {file.line_of(row):,}{f' of {str(file.path)!r}' if len(self._files) > 1 else ''}"
+            row -= n_rows
+        raise AssertionError(row)
+
+    def _find_decimal(self) -> str:
+        """Tell the decimal mark by numbers that can be read in one way only; refuse 1,234 where none tells."""
+        import pyarrow.compute as pc
+
+        unclear: tuple[str, int, str] | None = None
+        signs: dict[str, tuple[str, int, str]] = {}
+        for name, cells in self._columns.items():
+            if name in self._given or not pc.any(pc.match_substring(cells, ",")).as_py():
+                continue
+            is_number = pc.match_substring_regex(cells, MARKED)
+            if pc.sum(is_number).as_py() < MOSTLY * (
+                len(cells) - pc.sum(pc.is_in(cells, value_set=self._nulls)).as_py()
+            ):
+                continue
+            for mark, pattern in ((",", DECIMAL_COMMA), (".", THOUSANDS)):
+                row = pc.index(pc.match_substring_regex(cells, pattern), True).as_py()
+                if row >= 0:
+                    signs.setdefault(mark, (name, row, cells[row].as_py()))
+            row = pc.index(pc.and_(is_number, pc.match_substring(cells, ",")), True).as_py()
+            if row >= 0:
+                unclear = unclear or (name, row, cells[row].as_py())
+        if len(signs) == 2 or (unclear is not None and not signs):
+            shown = list(signs.values()) or [unclear]
+            listed = " and ".join(f"{one[2]!r} in column '{one[0]}', {self.place(one[1])}" for one in shown if one)
+            raise TableFileError(
+                f"Numbers are written with a comma: {listed}. Add --decimal ',' if it is the decimal mark, or "
+                "--decimal '.' if it separates thousands."
+            )
+        return next(iter(signs), ".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,20 +368,23 @@ def _note_codes(text: Mapping[str, str]) -> list[str]:
 
 def as_numbers(frame: pa.Table, text: Mapping[str, str]) -> pa.Table:
     """Return a table with codes as the numbers that most programs, so those that train models, read them as."""
+    for name in (one for one, why in text.items() if why != GIVEN):  # nobody asked for text
+        frame = frame.set_column(frame.column_names.index(name), name, number_codes(frame.column(name)))
+    return frame
+
+
+def number_codes(cells: Any) -> Any:
+    """Return codes as numbers; the text itself where some of it is none, which an odd encoding may hide at first."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    for name in (one for one, why in text.items() if why != GIVEN):  # nobody asked for text
-        texts = pc.utf8_trim_whitespace(frame.column(name))
+    texts = pc.utf8_ltrim(pc.utf8_trim_whitespace(cells), "+")
+    for kind in (pa.int64(), pa.float64()):
         try:
-            numbers = texts.cast(pa.int64())
+            return texts.cast(kind)
         except pa.ArrowInvalid:
-            try:
-                numbers = texts.cast(pa.float64())
-            except pa.ArrowInvalid:  # some of it is no number, which an odd encoding may hide at first
-                continue
-        frame = frame.set_column(frame.column_names.index(name), name, numbers)
-    return frame
+            continue
+    return cells
 
 
 def name_files(files: list[str]) -> str:
@@ -374,18 +468,27 @@ def _drop_row_numbers(path: Path, table: pa.Table) -> tuple[pa.Table, list[str]]
             kept.append(position)
         elif position == 0:
             notes.append("The first column has no name and is left out: it is taken for row numbers.")
-        elif table.column(position).null_count == table.num_rows:
+        elif not any(table.column(position).unique().to_pylist()):
             notes.append(f"Column {position + 1} has no name and no values and is left out.")
         else:
             raise TableFileError(f"Column {position + 1} of '{path}' has no name. Name it in the file's first line.")
     return table.select(kept), notes
 
 
-def _refuse_repeated_names(path: Path, table: pa.Table) -> None:
-    names = table.column_names
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise TableFileError(f"'{path}' has more than one column named '{repeated[0]}'. Rename or remove all but one.")
+def _drop_repeated_columns(path: Path, table: pa.Table) -> tuple[pa.Table, list[str]]:
+    """Drop columns that repeat another under the same name; refuse two of one name with other values."""
+    first: dict[str, int] = {}
+    notes: list[str] = []
+    for place, name in enumerate(table.column_names):
+        if first.setdefault(name, place) == place:
+            continue
+        if not table.column(place).equals(table.column(first[name])):
+            raise TableFileError(
+                f"'{path}' has more than one column named '{name}', with different values. Rename or remove all but "
+                "one."
+            )
+        notes.append(f"Column '{name}' is in the file twice, with the same values; it is read once.")
+    return table.select(list(first.values())), notes
 
 
 def _refuse_other_columns(first: pa.Table, first_file: Path, table: pa.Table, file: Path) -> None:

@@ -1,6 +1,7 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.schema._arrow import array_of, as_arrow
+from likewise.schema._cells import DECIMAL_COMMA, MARKED, MOSTLY, THOUSANDS, find_odd_cells, type_cells
 from likewise.schema._codecs import MISSING_RANK, MISSING_VALUE, refuse_missing
 from likewise.schema._frame_rows import (
     BinValues,

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from likewise._checks import check_plain_data, parameter, suggest
 from likewise._format import count_of
 from likewise.exceptions import SchemaError
-from likewise.schema._arrow import Column, from_json_value, plain_value, to_json_value
+from likewise.schema._arrow import Column, Dtype, from_json_value, plain_value, to_json_value
+from likewise.schema._cells import find_odd_cells, type_cells
 from likewise.schema._codecs import Missing
 from likewise.schema._table import EXACT
 
@@ -34,10 +35,6 @@ SURE_TO_REPEAT: Final = 10  # repeats expected of that many measurements: that t
 NAMES_AN_ID: Final = re.compile(r"(?:^|[^A-Za-z])(?i:u?id|uuid)$|[a-z]I[dD]$")
 NUMBERED: Final = re.compile(r"(.*[^\d])\d+")
 MOSTLY: Final = 0.5  # of the distinct values
-NUMBERS: Final = 0.9  # share of the cells of a text column from which on the others are odd
-IS_NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
-IS_PADDED: Final = re.compile(r"\s*[+-]?0[0-9]")
-ODD_SHOWN: Final = 3
 STARTS_AS_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -328,25 +325,21 @@ def _refuse_odd_cells(column: Column) -> None:
     """Refuse text of which nearly all cells are numbers: as categories, all of them would be compared as words."""
     if column.dtype.family != "text" or column.dtype.levels is not None or column.is_empty:
         return
-    values, rows = column.distinct()
-    counts = np.bincount(rows, minlength=len(values))
-    is_text = np.array([isinstance(value, str) for value in values])
-    is_number = np.array([isinstance(value, str) and bool(IS_NUMBER.fullmatch(value)) for value in values])
-    n_present, n_numbers = int(counts[is_text].sum()), int(counts[is_number].sum())
-    odd = np.flatnonzero(is_text & ~is_number)
-    if not len(odd) or n_numbers < NUMBERS * n_present:
-        return
-    if any(IS_PADDED.match(values[code]) for code in np.flatnonzero(is_number)):  # which only codes are
-        return
-    places = np.flatnonzero(np.isin(rows, odd))
-    shown = ", ".join(f"{values[rows[place]]!r} in row {place + 1:,}" for place in places[:ODD_SHOWN].tolist())
-    more = f" and {len(places) - ODD_SHOWN:,} more" if len(places) > ODD_SHOWN else ""
-    raise SchemaError(
-        f"Column '{column.name}' is text, though {n_numbers:,} of its {n_present:,} cells are numbers: {shown}{more} "
-        "(the first row below the header is row 1). Correct them, make them missing (on the command line, "
-        f"--missing-values {values[rows[places[0]]]!r}), or take the column as categories "
-        f"({parameter('text', column.name)})."
-    )
+    odd = find_odd_cells(column.array)
+    if odd is not None:
+        places = [f"row {row + 1:,}" for row in odd.rows[: len(odd.texts)].tolist()]
+        raise SchemaError(
+            f"{odd.describe(column.name, places)} (the first row below the header is row 1). Correct them, make them "
+            f"missing, or take the column as categories ({parameter('text', column.name)})."
+        )
+    typed = type_cells(column.array).values
+    is_number = str(typed.type) in ("int64", "double")
+    if is_number and infer_column(Column(column.name, typed, Dtype(str(typed.type)))).role == "continuous":
+        raise SchemaError(
+            f"Column '{column.name}' is text, though all of its cells are numbers, such as "
+            f"{column.array.drop_null()[0].as_py()!r}. Convert it (in pandas: pd.to_numeric), or take it as categories "
+            f"({parameter('text', column.name)})."
+        )
 
 
 def _is_date(text: str) -> bool:

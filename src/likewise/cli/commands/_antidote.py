@@ -154,7 +154,7 @@ def _with_raw_texts(together: pa.Table, antidotes: Antidotes, source: TableFile,
     if not is_csv(source.data) or out.suffix.lower() != ".csv" or not names:
         return together
     rows = np.concatenate([np.arange(antidotes.n_sources), antidotes.source])
-    raw = source.with_texts(source.data, together.slice(0, antidotes.n_sources), names, raw=True)
+    raw = source.open(source.data)[0].table
     for name in names:
         texts = raw.column(name).combine_chunks().take(pa.array(rows))
         together = together.set_column(together.column_names.index(name), name, texts)
