@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.cli._columns import ColumnOptions, NamedColumns
-from likewise.cli._tables import TableFiles, TextFormat, as_numbers
+from likewise.cli._tables import TableFiles, TextFormat
+from likewise.cli._typing import as_numbers
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run

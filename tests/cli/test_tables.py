@@ -179,7 +179,9 @@ def test_odd_cells_are_named_by_their_lines_in_every_file(odd: str, tmp_path: Pa
     files[1].write_text("".join(["pay,job\n", *lines, f"{odd},x\n"]))
     with pytest.raises(TableFileError, match=re.escape(f"{odd!r} in line 32 of '{files[1]}'")):
         TextFormat().read_files(files)
-    for told in ({"text": ["pay"]}, {"missing_values": [odd]} if odd.strip() else {"text": ["pay"]}):
+    settled: list[dict[str, Any]] = [{"text": ["pay"]}]
+    settled += [{"missing_values": [odd]}] if odd.strip() else []
+    for told in settled:
         assert TextFormat(**told).read_files(files).frame.num_rows == 62
 
 

@@ -23,7 +23,8 @@ from likewise.auditing import compare_series, merge_reviews, write_review_sheet
 from likewise.cli import main
 from likewise.cli._columns import NamedColumns
 from likewise.cli._outputs import load_json, now, read_plan, read_record
-from likewise.cli._tables import TableFiles, as_numbers
+from likewise.cli._tables import TableFiles
+from likewise.cli._typing import as_numbers
 from likewise.exceptions import LikewiseError
 from likewise.record import AuditRecord
 from likewise.report import series_to_html, to_card, to_html, to_junit, to_markdown, to_model_card, to_page

@@ -187,7 +187,7 @@ def _find_separator(start: str, usual: str) -> str:
     """Return the separator that stands equally often in the first lines, or else one that the header has."""
     lines = [line for line in re.sub(r'"[^"]*"', "", start).splitlines()[: LINES + 1] if line.strip()]
     lines = lines[:-1] if len(lines) > 2 else lines  # the last may be cut off
-    candidates = (usual, *SEPARATORS.replace(usual, ""))
+    candidates: tuple[str, ...] = (usual, *SEPARATORS.replace(usual, ""))
     for mark in candidates:
         numbers = {line.count(mark) for line in lines}
         if len(numbers) == 1 and numbers != {0}:

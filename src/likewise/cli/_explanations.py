@@ -13,7 +13,7 @@ from likewise._extras import require
 from likewise.cli._models import ModelFile, SkopsModel
 from likewise.cli._options import OUTPUT, option
 from likewise.cli._plan import AuditOptions, AuditPlan
-from likewise.cli._tables import GIVEN
+from likewise.cli._typing import GIVEN
 from likewise.exceptions import LikewiseWarning, ScoreError
 from likewise.record import AuditRecord
 

@@ -23,7 +23,7 @@ from likewise._checks import suggest
 from likewise._extras import require
 from likewise._files import refuse_pipe
 from likewise._models import load_model as load_skops
-from likewise.cli._tables import GIVEN, as_numbers
+from likewise.cli._typing import GIVEN, as_numbers
 from likewise.exceptions import LikewiseWarning, ScoreError
 
 if TYPE_CHECKING:

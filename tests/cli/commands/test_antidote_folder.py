@@ -14,7 +14,7 @@ import pytest
 
 from likewise import Comparability, Roles, UniformGenerator
 from likewise._folders import PartsFolder, read_parts
-from likewise.cli._generators import choose_rows
+from likewise.cli.commands._generators import choose_rows
 from likewise.generation import Antidotes
 
 if TYPE_CHECKING:

@@ -422,8 +422,8 @@ def _keep_probabilities(values: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     if low < -END_TOLERANCE or high > 1 + END_TOLERANCE:
         raise ScoreError(
-            f"The scores run from {low:.6g} to {high:.6g}, but probabilities lie from 0 to 1. Give "
-            f"probabilities, not margins or log-odds; for predicted amounts use {parameter('task', 'regression')}."
+            f"The scores run from {low:.6g} to {high:.6g}, but probabilities lie from 0 to 1. Of points (deciles) give "
+            f"the share of the range, (score - {low:.6g}) / {high - low:.6g}, or the rank; of log-odds, probabilities."
         )
     return values if low >= 0 and high <= 1 else np.clip(values, 0.0, 1.0)
 

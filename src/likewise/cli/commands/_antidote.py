@@ -22,7 +22,11 @@ from likewise._version import __version__
 from likewise.cli import _options as shared
 from likewise.cli._columns import NamedColumns
 from likewise.cli._console import is_watched, open_messages, print_json, print_result, progress_bar, say, working
-from likewise.cli._generators import (
+from likewise.cli._options import COLUMNS, OUTPUT, option, takes
+from likewise.cli._outputs import add_provenance, check_table_target, is_folder, write_antidotes
+from likewise.cli._tables import PARQUET_ENDINGS, TableFile, is_csv
+from likewise.cli.commands._findings import record_antidotes, record_parts, record_question, show_antidotes
+from likewise.cli.commands._generators import (
     GeneratorColumns,
     GeneratorOptions,
     check_columns,
@@ -31,10 +35,6 @@ from likewise.cli._generators import (
     get_generator,
     refuse_none,
 )
-from likewise.cli._options import COLUMNS, OUTPUT, option, takes
-from likewise.cli._outputs import add_provenance, check_table_target, is_folder, write_antidotes
-from likewise.cli._tables import PARQUET_ENDINGS, TableFile, is_csv
-from likewise.cli.commands._findings import record_antidotes, record_parts, record_question, show_antidotes
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, TableFileError
 
