@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from likewise import Comparability, Roles
-from likewise.cli import _generators
+from likewise.cli.commands import _generators
 from likewise.generation import Antidotes, UniformGenerator
 
 if TYPE_CHECKING:
