@@ -15,6 +15,7 @@ from likewise._json import plain
 from likewise.exceptions import LikewiseError
 from likewise.record._attribution import Attribution, CertificateRecord, NamedRecord
 from likewise.record._changes import conclude_excess
+from likewise.record._effects import GroupEffect
 from likewise.record._evidence import ColumnDirections, Coverage, Direction, GroupRate, PairCase
 from likewise.record._form import LONGEST, FormError, read_as
 from likewise.record._kinds import MEASURES, name_part, split_key
@@ -120,6 +121,7 @@ class AuditRecord:
     policy: PolicyData | None
     verdict: VerdictRecord | None
     column_directions: tuple[ColumnDirections, ...] = ()  # where several columns are sensitive
+    regression: tuple[GroupEffect, ...] = ()  # beside the pairs
     weights: WeightsRecord | None = None  # where people are weighted
     command: CommandRecord | None = None
     plan: PlanRecord | None = None
@@ -173,7 +175,17 @@ class AuditRecord:
             "notes": [note.text for note in self.notes],
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
-        apart = ("column_directions", "weights", "command", "plan", "attribution", "named", "certificates", "reviews")
+        apart = (
+            "column_directions",
+            "regression",
+            "weights",
+            "command",
+            "plan",
+            "attribution",
+            "named",
+            "certificates",
+            "reviews",
+        )
         last = {name: record.pop(name) for name in apart}
         last["plan"] = None if self.plan is None else self.plan.to_dict()
         record["note_kinds"] = [note.kind for note in self.notes]

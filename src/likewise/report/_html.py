@@ -311,6 +311,8 @@ def _directions(record: AuditRecord) -> Section:
         "about_columns": evidence.ABOUT_COLUMN_DIRECTIONS,
         "columns": evidence.column_direction_table(record),
         "balance": summary.balance_table(record),
+        "about_regression": measures.about_regression(record),
+        "regression": measures.regression_table(record),
         "chart": _draw(charts.direction_chart(record)),
     }
 

@@ -82,6 +82,8 @@ def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) 
             _table(directions),
             _table(summary.balance_table(record)),
             *((evidence.ABOUT_COLUMN_DIRECTIONS, _table(by_column)) if by_column else ()),
+            escape(measures.about_regression(record)),
+            _table(measures.regression_table(record)),
         )
         if directions
         else [],

@@ -14,14 +14,41 @@ from likewise.record._internal import (
     MEASURES,
     SAME_GROUP_OF,
     Comparison,
+    Direction,
+    GroupEffect,
     Measure,
     kind_of,
     of_every_part,
     show_limit,
     show_value,
 )
-from likewise.report._text import UNKNOWN, Cell, Number, Table, count, measured, percent, show, show_score, title
+from likewise.report._evidence import adjusted_gap
+from likewise.report._text import (
+    UNKNOWN,
+    Cell,
+    Number,
+    Table,
+    count,
+    measured,
+    percent,
+    show,
+    show_score,
+    signed_number,
+    title,
+)
 
+ABOUT_REGRESSION: Final = (
+    "A regression of {what} on the compared columns{label} and one sensitive column at a time. Its effect is {given} "
+    "in the group, less that in the reference, of people with the same values, averaged over everybody. It counts all "
+    "people, matched or not, and takes columns to act by a formula; the adjusted gap of the pairs takes no formula, "
+    "and is of matched people."
+)
+REGRESSED: Final = {
+    "logit": ("decisions (logit)", "the share approved"),
+    "fractional logit": ("scores (fractional logit)", "the score"),
+    "linear": ("amounts (linear)", "the score"),
+}
+DISAGREE: Final = "the two disagree: their intervals have no number in common"
 MAX_LABELS: Final = 12
 BASELINES: Final = tuple(SAME_GROUP_OF.values())
 
@@ -238,3 +265,49 @@ def _slices(record: AuditRecord) -> Iterator[tuple[str, Any, Mapping[str, Measur
         is_positive = record.positive is not None and label == record.positive
         yield f"Label {show(label)}{' (positive)' if is_positive else ''}", label, record.measures_of(label)
     yield "All pairs", None, record.measures_of()
+
+
+def find_direction(record: AuditRecord, effect: GroupEffect) -> Direction | None:
+    """Return the transition of the pairs that compares the same groups, from the same side."""
+    by_column = {part.column: part.directions for part in record.column_directions}
+    known = by_column.get(effect.column, record.directions if record.sensitive == (effect.column,) else ())
+    both = [turned for one in known for turned in (one, one.reversed())]
+    return next((one for one in both if (one.origin, one.target) == ((effect.reference,), (effect.group,))), None)
+
+
+def list_disagreements(record: AuditRecord) -> list[str]:
+    """Return a sentence for each group of which regression and pairs disagree."""
+    found = [(effect, find_direction(record, effect)) for effect in record.regression]
+    return [
+        f"Of {show(effect.column)} {show(effect.group)} compared with {show(effect.reference)}, {DISAGREE}."
+        for effect, one in found
+        if one is not None and effect.disagrees(one.adjusted_low, one.adjusted_high)
+    ]
+
+
+def about_regression(record: AuditRecord) -> str:
+    """Explain the regression, and say where it and the pairs disagree."""
+    if not record.regression:
+        return ""
+    what, given = REGRESSED[record.regression[0].model]
+    about = ABOUT_REGRESSION.format(what=what, given=given, label=", the label" * bool(record.labels))
+    return " ".join([about, *list_disagreements(record)])
+
+
+def regression_table(record: AuditRecord) -> Table | None:
+    """Each group's effect beside the adjusted gap of its pairs; None without a regression."""
+    rows: list[tuple[Cell, ...]] = []
+    for effect in record.regression:
+        one = find_direction(record, effect)
+        rows.append(
+            (
+                show(effect.column),
+                show(effect.group),
+                show(effect.reference),
+                signed_number(effect.effect, effect.low, effect.high, points=record.in_points),
+                UNKNOWN if one is None else adjusted_gap(one, points=record.in_points),
+                effect.why_not or "",
+            )
+        )
+    head = ("Column", "Group", "Compared with", "Regression", "Adjusted gap of the pairs", "No interval because")
+    return Table(caption="Regression beside the pairs", head=head, rows=tuple(rows), n_text=3) if rows else None

@@ -174,7 +174,7 @@ def test_out_holds_record_reports_and_evidence(run: Run, scored_csv: Path) -> No
     assert (out / "audit.md").read_text("utf-8").startswith("#")
     ElementTree.parse(out / "junit.xml")
     worst = pyarrow.parquet.read_table(out / "worst_pairs.parquet")
-    assert worst.num_rows == len(record["worst_pairs"]) == 100
+    assert worst.num_rows == len(record["worst_pairs"]) > 50
     assert worst.column("left_id").to_pylist() == [pair["left_id"] for pair in record["worst_pairs"]]
 
 

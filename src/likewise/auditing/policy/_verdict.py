@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -23,6 +23,7 @@ from likewise.auditing.policy._policy import (
 from likewise.exceptions import MissingExtra, PolicyError
 from likewise.record._internal import (
     MEASURES,
+    MIRROR,
     Attribution,
     Check,
     ColumnDirections,
@@ -36,8 +37,10 @@ from likewise.record._internal import (
     VerdictRecord,
     key_of,
     name_people,
+    of_every_part,
     show_limit,
     show_value,
+    split_key,
 )
 
 EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
@@ -149,7 +152,9 @@ def judge(
     scored = "log_loss" in measures  # which only probabilities have
     sides: dict[tuple[str, ...], Sequence[Direction]] = {tuple(sensitive): directions}
     sides |= {(one.column,): one.directions for one in by_column}
-    asked: list[tuple[str | None, Mapping[str, float], Mapping[str, Measure]]] = [(None, policy.limits, measures)]
+    of_controls = list(_spread_limits(policy.limits, measures))
+    left = {name: one for name, one in policy.limits.items() if all(name not in limits for _, limits, _ in of_controls)}
+    asked: list[tuple[str | None, Mapping[str, float], Mapping[str, Measure]]] = [(None, left, measures), *of_controls]
     for label, limits in policy.labels.items():
         names = [one[4:] for one in limits]
         known = {name: measures[key_of(name, label)] for name in names if key_of(name, label) in measures}
@@ -220,6 +225,18 @@ def find_parts(column: str, attribution: Attribution | None, known: Collection[s
             return {"part": one.part or Measure(None), "part_share": one.part_share or Measure(None)}
     n = attribution.n_pairs
     return dict.fromkeys(PARTS, Measure(None) if column in attribution.seen else Measure(0.0, 0.0, 0.0, n))
+
+
+def _spread_limits(
+    limits: Mapping[str, float], measures: Mapping[str, Measure]
+) -> Iterator[tuple[str, Mapping[str, float], Mapping[str, Measure]]]:
+    """Yield a limit on target and control for each column, where several have a control."""
+    for name, limit in limits.items():
+        of = split_limit(name)[1]
+        for key in of_every_part([of], measures) if of not in measures and MEASURES[of].family == "direction" else ():
+            part = split_key(key)[1]
+            if part is not None and part != MIRROR:
+                yield part, {name: limit}, {of: measures[key]}
 
 
 def _check(

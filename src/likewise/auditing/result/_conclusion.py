@@ -27,6 +27,7 @@ from likewise.auditing.evidence._distributions import (
 )
 from likewise.auditing.evidence._groups import fairlearn_measures, measure_impact, rate_groups
 from likewise.auditing.evidence._reference import measure_targets
+from likewise.auditing.evidence._regression import regress_on_groups
 from likewise.auditing.evidence._review_pairs import WorsePairs, describe_worst, find_candidates
 from likewise.auditing.inference._intervals import METHOD, interval_of_share
 from likewise.auditing.inference._pair_measures import measure_pairs
@@ -131,6 +132,7 @@ def conclude_audit(
         "directions": directions,
         "column_directions": tuple(map(ColumnDirections, sensitive, of_columns)),
         "groups": groups,
+        "regression": regress_on_groups(question, confidence),
         **of_pairs,
         **_show_people(question, gathered, candidates),
         "weights": weights,

@@ -35,10 +35,12 @@ from likewise.report._internal import (
     describe_plausibility,
     has_performance,
     limit_table,
+    list_disagreements,
     measured,
     named_table,
     p_value,
     percent,
+    regression_table,
     signed_gap,
     sum_up_plan,
     sum_up_verdict,
@@ -199,9 +201,10 @@ def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     found = [one for one in record.directions if one.lean]
     targets = of_every_part(DIRECTED, record.measures)
     if targets:
-        table = plain_table("Target and control", count_of(record.measures["signed_gap"].n, "pair"))
+        table = plain_table("Target and control", "", "pairs")
         for name in targets:
-            table.add_row(title_of(name), str(measured(record.measures, name, points=record.in_points)))
+            shown_as = str(measured(record.measures, name, points=record.in_points))
+            table.add_row(shown(title_of(name)), shown_as, f"{record.measures[name].n:,}")
         yield table
     if not found:
         return
@@ -215,6 +218,15 @@ def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
         yield Text(f"... and {count_of(len(found) - N_DIRECTIONS, 'more direction')}", style="dim")
     if record.column_directions:
         yield _column_directions(record)
+    found_beside = regression_table(record)
+    if found_beside is not None:
+        titles = ("Regression beside the pairs", "compared with", "effect", "adjusted gap\nof the pairs")
+        table = plain_table(*titles, n_text=2)
+        for column, group, reference, effect, gap, _ in found_beside.rows[:N_DIRECTIONS]:
+            table.add_row(shown(f"{column} {group}"), shown(str(reference)), str(effect), str(gap))
+        yield table
+        for sentence in list_disagreements(record):
+            yield Text(sentence)
 
 
 def _column_directions(record: AuditRecord) -> Table:
