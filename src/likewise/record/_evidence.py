@@ -223,7 +223,7 @@ class ColumnDirections:
     >>> for part in found.column_directions:
     ...     worst = min(part.directions, key=lambda one: one.mean_gap)
     ...     print(worst.name([part.column]), round(worst.mean_gap, 3), worst.n_pairs)
-    group: amber → green -0.1 38
+    group: blue → green -0.1 41
     gender: female → male 0.0 71
     """
 
