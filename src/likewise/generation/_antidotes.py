@@ -80,7 +80,7 @@ class Antidotes:
     >>> generator = UniformGenerator(data.roles, data.rule, random_state=0).fit(data.train.X, data.train.y)
     >>> antidotes = generator.generate(data.train.X, data.train.y, ratio=0.5)
     >>> antidotes
-    <Antidotes: 750 for 607 of 1,500 rows>
+    <Antidotes: 750 for 615 of 1,500 rows>
     >>> bool((antidotes.frame["group"].iloc[0], antidotes.frame["gender"].iloc[0]) != tuple(
     ...     data.train.X[["group", "gender"]].iloc[antidotes.source[0]]))
     True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from math import ceil
 from pathlib import Path
@@ -17,12 +16,12 @@ from sklearn.base import BaseEstimator
 
 from likewise._estimators import fit_guard
 from likewise._json import plain
-from likewise._random import Keys, check_seed, draw_seed, saved_seed, stream
+from likewise._random import Keys, check_seed, saved_seed
 from likewise._warnings import warn
 from likewise.comparable import Comparability
 from likewise.exceptions import FewAntidotes, GenerationError, SavedModelError
 from likewise.generation._antidotes import Antidotes, keep_comparable
-from likewise.generation._rounds import Amount, Made, Pool, Targets, fill_by_round, fill_by_row, learn_targets
+from likewise.generation._rounds import Amount, Pool, Targets, fill, learn_targets
 from likewise.generation._row_keys import seed_rows
 from likewise.generation._storage import Description, SavedInFolder, read_kind, subclasses
 from likewise.nets._internal import device_here
@@ -31,7 +30,6 @@ from likewise.schema._internal import KINDS, BinValues, made_up_rows
 
 Kept = NDArray[np.bool_]
 
-ROWS_AT_A_TIME: Final = 200_000
 REHEARSED: Final = 2_000  # rows generated when a saved generator is loaded
 # saved in a form of their own, or properties of the machine rather than of the generator
 NOT_PARAMS: Final = ("roles", "rule", "progress", "device")
@@ -45,7 +43,7 @@ BY_ROW_ADVICE: Final = (
 class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of the generators, which learn from a table to generate comparable rows with other sensitive values.
 
-    A subclass defines how it learns (``_learn``) and how it proposes rows (``_propose``, ``_propose_by_row``).
+    A subclass defines how it learns (``_learn``) and how it proposes rows (``_propose``).
     """
 
     _rebuilt: ClassVar[tuple[str, ...]] = ("device_",)  # attributes that what was learned is rebuilt as
@@ -114,9 +112,10 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         row_ids : str or array, optional
             Row identifiers, whole numbers or text, or the name of a column of ``X`` that holds them. The antidotes of
             a row then depend only on its id, the seed and the row: they are the same in any order and any part of the
-            table, on the same machine. Without ids, rows draw from one random stream. A ratio then holds per row on
-            average: of 0.3, three rows in ten get an antidote, chosen by their ids; no row compensates for another
-            that yields none, unless :func:`~likewise.generation.scale_ratio` says what to request.
+            table, on the same machine. A ratio then holds per row on average: of 0.3, three rows in ten get an
+            antidote, chosen by their ids; no row compensates for another that yields none, unless
+            :func:`~likewise.generation.scale_ratio` says what to request. Without ids, rows are known by their
+            position, and a ratio is met exactly.
 
         Returns
         -------
@@ -125,46 +124,29 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         self._refuse_unfitted()
         amount = Amount(rounds, ratio, per_row)
         seed = check_seed(self.random_state if random_state is None else random_state)
-        if row_ids is not None:
-            antidotes, n_least = self._make_by_row(X, y, amount, seed, row_ids)
-            warn_of_few(len(antidotes), antidotes.n_sources, n_least, BY_ROW_ADVICE)
-            return antidotes
-        sources = self.schema_.encode(X, y)
+        antidotes, n_wanted = self._make(X, y, amount, seed, row_ids)
+        if row_ids is None:
+            warn_of_few(len(antidotes), antidotes.n_sources, n_wanted)
+        else:
+            warn_of_few(len(antidotes), antidotes.n_sources, n_wanted, BY_ROW_ADVICE)
+        return antidotes
+
+    def _make(self, X: Any, y: Any, amount: Amount, seed: int, row_ids: Any) -> tuple[Antidotes, int]:
+        """Generate antidotes, of each row alone if there are ids; return them, and how many a ratio requested."""
+        sources, each_alone = self.schema_.encode(X, y), row_ids is not None
+        keys = seed_rows(row_ids if each_alone else np.arange(len(sources)), X, seed)
         pool = Pool(sources)
-        fill_by_round(
-            pool,
-            amount,
-            seed,
-            lambda number: self._make_round(sources, number, seed),
+        n_wanted = fill(
+            *(pool, sources, keys, amount, self.targets_, self._rule, self._make_rows),
+            each_alone=each_alone,
             keeps_repeated=self._keeps_repeated,
         )
-        if ratio is not None:
-            n_wanted = amount.total(len(sources))
-            warn_of_few(len(pool), len(sources), n_wanted)
-            pool.draw(n_wanted, stream(seed, "draw"))
-        return pool.close(X, self.schema_, self.bin_values_, stream(seed, "bins"))
-
-    def _make_by_row(self, X: Any, y: Any, amount: Amount, seed: int, row_ids: Any) -> tuple[Antidotes, int]:
-        """Generate antidotes of each row independently; return them, and how many a ratio requested."""
-        sources, keys = self.schema_.encode(X, y), seed_rows(row_ids, X, seed)
-        pool = Pool(sources)
-
-        def make(originals: CodedTable, wanted: NDArray[np.int32], asked: Keys) -> tuple[CodedTable, Kept]:
-            return self._finish(originals, self._propose_by_row(originals, wanted, asked))
-
-        n_wanted = fill_by_row(pool, sources, keys, amount, self.targets_, self._rule, make)
+        if amount.ratio is not None and not each_alone:
+            pool.draw(n_wanted, keys)
         return pool.close(X, self.schema_, self.bin_values_, keys), n_wanted
 
-    def _make_round(self, sources: CodedTable, number: int, seed: int) -> Iterator[Made]:
-        """Try every row and combination once, some rows at a time."""
-        n_rows = max(ROWS_AT_A_TIME // max(len(self.targets_.combinations), 1), 1)
-        for start in range(0, len(sources), n_rows):
-            some = sources[start : start + n_rows]
-            rows, wanted = self.targets_.ask(some, self._rule)
-            originals = some[rows]
-            raw = self._propose(originals, wanted, draw_seed(seed, "generate", number, start))
-            made, kept = self._finish(originals, raw)
-            yield Made(start + rows[kept], made[kept], len(rows))
+    def _make_rows(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> tuple[CodedTable, Kept]:
+        return self._finish(sources, self._propose(sources, wanted, keys))
 
     def _finish(self, originals: CodedTable, raw: CodedTable) -> tuple[CodedTable, Kept]:
         """Round proposed rows to valid values; return them, and which are comparable to their sources."""
@@ -183,12 +165,11 @@ class BaseGenerator(SavedInFolder, BaseEstimator):  # type: ignore[misc]  # scik
         """Learn from a coded table; fitted attributes end in ``_``."""
 
     @abstractmethod
-    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
-        """Return a row for each source with the requested sensitive values; it need not be comparable."""
+    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
+        """Return a row for each source with the requested sensitive values, by random numbers from its key alone.
 
-    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
-        """Return the same, with random numbers from each row's key alone and independent of other rows."""
-        raise GenerationError(f"{type(self).__name__} cannot generate row by row. Omit row_ids.")
+        It need not be comparable.
+        """
 
     def _describe(self) -> Description:
         """Return everything that generation needs; refuse if not fitted."""
@@ -410,7 +391,7 @@ def scale_ratio(
     ids = np.arange(len(X)) if row_ids is None else row_ids
     most = ceil(ratio)
     while len(X):
-        made, _ = generator._make_by_row(X, y, Amount(ratio=most), seed, ids)
+        made, _ = generator._make(X, y, Amount(ratio=most), seed, ids)
         counts = np.bincount(made.source, minlength=made.n_sources)
         if counts.mean() >= ratio or most >= MOST_TIMES * ceil(ratio):
             return _invert(counts, ratio, most)

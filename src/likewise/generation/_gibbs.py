@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 Record = dict[str, Any]
 
 CODED: Final = ("sensitive", "discrete", "ordinal", "matched")  # the network's columns; matched ones are not learned
-ROWS_AT_A_TIME: Final = {"cpu": 2_048, "cuda": 262_144}  # a CPU is fastest on what fits its cache
+ROWS_AT_A_TIME: Final = 2_048
 CELLS_AT_A_TIME: Final = 2**28  # rows times inputs, at most: tables with thousands of categories fit, too
 SHARES: Final = ("min_plausibility", "change_below", "move_share", "vary_share")
 
@@ -148,7 +148,7 @@ class GibbsGenerator(BaseGenerator):
         self._refuse_unfitted()
         table = self.schema_.encode(X, np.zeros(len(open_frame(X)), np.int64))
         network, codes, found = self.network_.in_double(), _coded(table), np.zeros(len(table))
-        n_rows = max(min(ROWS_AT_A_TIME["cpu"], CELLS_AT_A_TIME // network.inputs.n_inputs), 1)
+        n_rows = max(min(ROWS_AT_A_TIME, CELLS_AT_A_TIME // network.inputs.n_inputs), 1)
         with torch.inference_mode(), fixed_threads(self.device_, n_rows * network.inputs.n_products(self.width)):
             for start in range(0, len(codes), n_rows):
                 some = slice(start, start + n_rows)
@@ -226,30 +226,16 @@ class GibbsGenerator(BaseGenerator):
         tell(self.progress, record)
         show(record["iteration"], f"loss {record['loss']:.4f}")
 
-    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
-        from likewise.generation._row_tensors import StreamTensors
-
-        n_rows = ROWS_AT_A_TIME.get(self.device_.type, ROWS_AT_A_TIME["cuda"])
-        n_rows = max(min(n_rows, CELLS_AT_A_TIME // self.network_.inputs.n_inputs), 1)
-        random = StreamTensors(draw_seed(seed, "gibbs"), self.device_)
-        return self._sample(sources, wanted, self.network_, random, n_rows)
-
-    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
-        from likewise.generation._row_tensors import RowTensors, rows_by_row
-
-        n_rows = rows_by_row(self.device_, self.network_.inputs.n_inputs, CELLS_AT_A_TIME)
-        random = RowTensors(keys, "gibbs", n_rows, self.device_)
-        return self._sample(sources, wanted, self.network_.in_double(), random, n_rows)
-
-    def _sample(
-        self, sources: CodedTable, wanted: NDArray[np.int32], network: Any, random: Any, n_rows: int
-    ) -> CodedTable:
+    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
         """Return a row per source; an implausible one is the source itself, which is later dropped."""
         import torch
 
         from likewise.generation._gibbs_network import Sampler
+        from likewise.generation._row_tensors import RowTensors, rows_by_row
 
-        codes = _coded(sources)
+        codes, network = _coded(sources), self.network_
+        n_rows = rows_by_row(self.device_, network.inputs.n_inputs, CELLS_AT_A_TIME)
+        random = RowTensors(keys, "gibbs", n_rows, self.device_)
         sampler = Sampler(network, self.observed_, self._bounds(sources))
         made, moved = codes.copy(), np.array(sources.continuous, order="C")
         n_products = n_rows * network.inputs.n_products(self.width)

@@ -60,6 +60,9 @@ def find_edges(continuous: NDArray[np.float64]) -> NDArray[np.float64]:
     return edges
 
 
+BELOW_ONE: Final = 2.0**-22  # so that a rounded product stays below its factor
+
+
 class Conditionals:
     """The network: two hidden layers, and a softmax per learned column."""
 
@@ -389,7 +392,7 @@ class Sampler:
         n_changes = min(self.bounds.max_changes, len(columns))
         if not n_changes:
             return changed
-        before = self._before(codes, continuous, columns, random.is_by_row)
+        before = self._before(codes, continuous, columns)
         is_open = torch.ones(len(made), dtype=torch.bool, device=made.device)
         for _ in range(n_changes):
             loss, which, value = self._find_worst(made, moved, changed, columns, before, random)
@@ -444,18 +447,14 @@ class Sampler:
             value = torch.where(is_worse, _draw(others, random), value)
         return worst, which, value
 
-    def _before(self, codes: Any, continuous: Any, columns: list[int], is_by_row: bool) -> Any:
-        """Return log p(own value | rest) of the sources, computed once for equal neighbours."""
-        is_new = torch.ones(len(codes), dtype=torch.bool, device=codes.device)
-        if not is_by_row:  # by row, batches keep their size
-            is_new[1:] = (codes[1:] != codes[:-1]).any(dim=1) | (continuous[1:] != continuous[:-1]).any(dim=1)
-        codes, continuous = codes[is_new], continuous[is_new]
+    def _before(self, codes: Any, continuous: Any, columns: list[int]) -> Any:
+        """Return log p(own value | rest) of the sources."""
         begun = self.network.begin(codes, continuous)
         found = []
         for column in columns:
             log_p = self.network.log_probabilities(begun, codes, column)
             found.append(log_p.gather(1, codes[:, [column]].clamp(0, log_p.shape[1] - 1)))
-        return torch.cat(found, dim=1)[is_new.cumsum(0) - 1]
+        return torch.cat(found, dim=1)
 
     def _judge(self, made: Any, moved: Any, differs: Any, changed: Any) -> Any:
         """Return p(the new sensitive values, all together | what the row kept of its source).
@@ -473,6 +472,7 @@ class Sampler:
 
 
 def _draw(log_p: Any, random: Any) -> Any:
-    """Draw a value for each row."""
-    chance = random.rand(*log_p.shape).clamp_min(1e-30)
-    return (log_p - torch.log(-torch.log(chance))).argmax(dim=1)
+    """Draw a value for each row: the first up to which the probabilities add up to more than a random number."""
+    reached = log_p.softmax(dim=1).cumsum(dim=1)
+    chance = random.rand(len(log_p), dtype=reached.dtype) * (1 - BELOW_ONE) * reached[:, -1]
+    return (reached <= chance[:, None]).sum(dim=1)

@@ -166,7 +166,7 @@ class PartMaker:
         import pyarrow as pa
 
         ids = np.arange(start, start + len(table)) if self.row_id is None else self.row_id
-        antidotes, n_wanted = self.generator._make_by_row(table, None, self.amount, self.seed, ids)
+        antidotes, n_wanted = self.generator._make(table, None, self.amount, self.seed, ids)
         made = _in_types_of(antidotes.frame, table.schema)
         beside = {
             "is_antidote": pa.array(np.ones(len(made), np.bool_)),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import check_count, is_number, parameter
-from likewise._random import Keys, stream
+from likewise._random import Keys
 from likewise.comparable import Comparability
 from likewise.exceptions import GenerationError, ParameterError
 from likewise.generation._antidotes import Antidotes, changed_columns, row_keys
@@ -126,32 +126,16 @@ class Pool:
         self._round.append(np.full(len(made.rows), number, np.int64))
         self._parts.append(made.table)
 
-    def leave_out_repeated(self) -> None:
-        """Keep the first of equal antidotes of a row; to be called after each round."""
-        source, rounds, table = self._whole()
-        if len(source) == 0 or rounds[-1] == 0:  # within a round, every row and combination is tried once
+    def draw(self, n: int, keys: Keys) -> None:
+        """Keep ``n`` of them, chosen at random by the keys of their sources, or all if there are fewer."""
+        if len(self) <= n:
             return
-        _, first = np.unique(row_keys(table, source), return_index=True)
-        self._keep(np.sort(first))
+        source, rounds, table = self._whole()
+        chance = RowNumbers(ask_keys(keys[source], rounds, table.sensitive), "draw").random(len(source))
+        self._keep(np.sort(np.argsort(chance, kind="stable")[:n]))
 
-    def draw(self, n: int, random: np.random.Generator) -> None:
-        """Keep ``n`` of them at random, or all if there are fewer."""
-        if len(self) > n:
-            self._keep(np.sort(random.choice(len(self), n, replace=False)))
-
-    def keep_few(self, per_row: int, random: np.random.Generator) -> None:
-        """Keep at most ``per_row`` of each source."""
-        self._keep(choose_few(self._whole()[0], per_row, random))
-
-    def is_full(self, per_row: int | None) -> bool:
-        """Whether every source has as many as requested."""
-        if per_row is None:
-            return False
-        counts = np.bincount(self._whole()[0], minlength=len(self._sources))
-        return bool((counts >= per_row).all())
-
-    def close(self, X: Any, schema: Schema, bins: BinValues, random: np.random.Generator | Keys) -> Antidotes:
-        """Order by source, and put the rows into the columns of the source frame; keys draw per row."""
+    def close(self, X: Any, schema: Schema, bins: BinValues, keys: Keys) -> Antidotes:
+        """Order by source, and put the rows into the columns of the source frame."""
         source = self._whole()[0]
         if (source[1:] < source[:-1]).any():  # after one round they are in order
             self._keep(np.argsort(source, kind="stable"))
@@ -160,10 +144,8 @@ class Pool:
         table = replace(table, labels=sources.labels, classes=sources.classes, row_ids=sources.row_ids)
         changed = changed_columns(sources, table)
         made = schema.decode(table, kind="pyarrow", rounded=True)
-        chance: Any = random
-        if isinstance(random, np.ndarray):
-            asked = ask_keys(random[source], rounds, table.sensitive)
-            chance = {name: RowNumbers(fold_word(asked, name), "bins").random(len(asked)) for name in bins.by_column}
+        asked = ask_keys(keys[source], rounds, table.sensitive)
+        chance = {name: RowNumbers(fold_word(asked, name), "bins").random(len(asked)) for name in bins.by_column}
         return Antidotes(
             frame=overwrite_columns(X, source, bins.put_into(made, table, chance), changed),
             y=sources.classes[sources.labels],
@@ -212,108 +194,96 @@ class Amount:
         """Maximum number of rounds."""
         return self.rounds or 1 if self.ratio is None else MAX_ROUNDS
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether a row can have enough."""
-        return self.ratio is not None or self.per_row is not None
+    def of_rows(self, keys: Keys, *, each_alone: bool) -> Positions:
+        """Return the maximum per row: of a ratio of 1.3, 2 for three rows in ten drawn by key, and 1 for the others.
 
-    def total(self, n_rows: int) -> int:
-        """Return how many antidotes a ratio requests in all; 0 without one."""
-        return 0 if self.ratio is None else round(self.ratio * n_rows)
-
-    def of_rows(self, keys: Keys) -> Positions:
-        """Return the maximum per row: of a ratio of 1.3, 2 for three rows in ten drawn by key, and 1 for the others."""
+        Without ``each_alone`` a ratio limits no row.
+        """
         wanted = np.full(len(keys), NO_LIMIT)
-        if self.ratio is not None:
+        if self.ratio is not None and each_alone:
             whole = int(self.ratio)
             wanted[:] = whole + (RowNumbers(keys, "ratio").random(len(keys)) < self.ratio - whole)
         return wanted if self.per_row is None else np.minimum(wanted, self.per_row)
 
 
-def fill_by_round(
+def fill(
     pool: Pool,
+    sources: CodedTable,
+    keys: Keys,
     amount: Amount,
-    seed: int,
-    make_round: Callable[[int], Iterator[Made]],
+    targets: Targets,
+    rule: Comparability,
+    make: MakeRows,
     *,
+    each_alone: bool,
     keeps_repeated: bool = False,
-) -> None:
-    """Run rounds over all rows from one random stream, until there are enough antidotes or no new ones come."""
-    n_wanted, n_in_vain = amount.total(pool.n_sources), 0
+) -> int:
+    """Run rounds until there are enough antidotes, or no new ones come; return how many a ratio requested.
+
+    A ratio holds for all rows together, of which the pool gets more to draw from; or, with ``each_alone``, for each
+    row: then no row compensates for another.
+    """
+    limits = amount.of_rows(keys, each_alone=each_alone)
+    n_wanted = 0 if amount.ratio is None else int(limits.sum()) if each_alone else round(amount.ratio * len(sources))
+    n_rows = max(ASKED_AT_A_TIME // max(len(targets.combinations), 1), 1)
+    starts = range(0, len(sources), n_rows)
+    batches = [
+        _RowBatch(sources[some], keys[some], limits[some], keeps_repeated=keeps_repeated)
+        for some in (slice(start, start + n_rows) for start in starts)
+    ]
+    n_in_vain = 0
     for number in range(amount.n_rounds):
         n_before, n_raw = len(pool), pool.n_raw
-        for made in make_round(number):
-            pool.add(made, number)
-        if not keeps_repeated:
-            pool.leave_out_repeated()
-        if amount.per_row is not None:
-            pool.keep_few(amount.per_row, stream(seed, "few", number))
-        log.info("round %d: %d antidotes", number, len(pool) - n_before)
-        if (amount.ratio is not None and len(pool) >= n_wanted) or pool.is_full(amount.per_row):
-            break
-        n_in_vain = n_in_vain + pool.n_raw - n_raw if len(pool) == n_before else 0
-        if amount.ratio is not None and number + 1 >= N_FIRST_ROUNDS and n_in_vain >= MAX_IN_VAIN:
-            break
-
-
-def fill_by_row(
-    pool: Pool, sources: CodedTable, keys: Keys, amount: Amount, targets: Targets, rule: Comparability, make: MakeRows
-) -> int:
-    """Generate the requested antidotes of each row independently; return how many a ratio requested."""
-    limits = amount.of_rows(keys)
-    n_rows = max(ASKED_AT_A_TIME // max(len(targets.combinations), 1), 1)
-    for start in range(0, len(sources), n_rows):
-        some = slice(start, start + n_rows)
-        batch = _RowBatch(sources[some], keys[some], limits[some].copy(), targets, rule)
-        for number in range(amount.n_rounds):
-            if not (batch.lacks > 0).any():
-                break
-            for made in batch.make_round(number, make, amount):
+        for start, batch in zip(starts, batches, strict=True):
+            for made in batch.make_round(number, targets, rule, make):
                 pool.add(made._replace(rows=start + made.rows), number)
-        log.info("rows %d to %d: %d antidotes so far", start, start + len(batch.lacks), len(pool))
-    return 0 if amount.ratio is None else int(limits.sum())
+        log.info("round %d: %d antidotes", number, len(pool) - n_before)
+        if pool.n_raw == n_raw:  # every row has enough
+            break
+        if amount.ratio is None:
+            continue
+        may_give_up = number + 1 >= N_FIRST_ROUNDS
+        n_in_vain = n_in_vain + pool.n_raw - n_raw if len(pool) == n_before else 0
+        if not each_alone and (len(pool) >= n_wanted or (may_give_up and n_in_vain >= MAX_IN_VAIN)):
+            break
+        if each_alone and may_give_up:
+            for batch in batches:
+                batch.lacks[batch.n_in_vain >= MAX_IN_VAIN_OF_ROW] = 0
+    return n_wanted
 
 
 class _RowBatch:
     """Some rows, and how many antidotes each of them still lacks."""
 
-    def __init__(
-        self, sources: CodedTable, keys: Keys, lacks: Positions, targets: Targets, rule: Comparability
-    ) -> None:
-        self.lacks = lacks
-        self._sources, self._keys, self._rule, self._targets = sources, keys, rule, targets
+    def __init__(self, sources: CodedTable, keys: Keys, lacks: Positions, *, keeps_repeated: bool) -> None:
+        self.lacks, self.n_in_vain = lacks, np.zeros(len(lacks), np.int64)
+        self._sources, self._keys, self._keeps_repeated = sources, keys, keeps_repeated
         self._known = np.empty(0, np.void)
-        self._n_in_vain = np.zeros(len(lacks), np.int64)
 
-    def make_round(self, number: int, make: MakeRows, amount: Amount) -> Iterator[Made]:
+    def make_round(self, number: int, targets: Targets, rule: Comparability, make: MakeRows) -> Iterator[Made]:
         """Try once every row that lacks antidotes with every combination, in random order, until it has enough.
 
         As the order is random, the first comparable ones are a random choice of all.
         """
-        rows, wanted, place = self._ask(number, amount.is_limited)
-        begin, n_each = 0, 1 if amount.is_limited else len(place)
+        open_rows = np.flatnonzero(self.lacks > 0)
+        rows, wanted = targets.ask(self._sources[open_rows], rule)
+        rows = open_rows[rows]
+        is_limited = bool((self.lacks < NO_LIMIT).any())
+        if is_limited:
+            chance = RowNumbers(ask_keys(self._keys[rows], number, wanted), "order").random(len(rows))
+            order = np.lexsort([chance, rows])
+            rows, wanted = rows[order], wanted[order]
+        place = np.arange(len(rows)) - np.searchsorted(rows, rows)  # of each pair within its row
+        begin, n_each = 0, 1 if is_limited else len(place)
         while begin <= place.max(initial=-1):
             due = (place >= begin) & (place < begin + n_each) & (self.lacks[rows] > 0)
             if due.any():
                 yield self._make(rows[due], wanted[due], number, make)
             begin, n_each = begin + n_each, 2 * n_each
-        if amount.ratio is not None and number + 1 >= N_FIRST_ROUNDS:
-            self.lacks[self._n_in_vain >= MAX_IN_VAIN_OF_ROW] = 0
 
-    def _ask(self, number: int, is_limited: bool) -> tuple[Positions, NDArray[np.int32], Positions]:
-        """Pair rows with combinations they may take; return the number of each pair within its row, too."""
-        open_rows = np.flatnonzero(self.lacks > 0)
-        rows, wanted = self._targets.ask(self._sources[open_rows], self._rule)
-        rows = open_rows[rows]
-        if is_limited:
-            chance = RowNumbers(ask_keys(self._keys[rows], number, wanted), "order").random(len(rows))
-            order = np.lexsort([chance, rows])
-            rows, wanted = rows[order], wanted[order]
-        return rows, wanted, np.arange(len(rows)) - np.searchsorted(rows, rows)
-
-    def _make(self, rows: Positions, wanted: NDArray[np.int32], number: int, make: MakeRows) -> Made:
+    def _make(self, rows: Positions, wanted: Codes, number: int, make: MakeRows) -> Made:
         made, kept = make(self._sources[rows], wanted, ask_keys(self._keys[rows], number, wanted))
-        np.add.at(self._n_in_vain, rows, 1)
+        np.add.at(self.n_in_vain, rows, 1)
         made, new = made[kept], rows[kept]
         keys = row_keys(made, new)
         # within a round, every row and combination is tried once: only antidotes of earlier rounds can come again
@@ -322,8 +292,9 @@ class _RowBatch:
         first = np.searchsorted(new, new)
         is_new &= place - (place[first] - is_new[first]) <= self.lacks[new]
         made, new = made[is_new], new[is_new]
-        self._known = np.concatenate([self._known.astype(keys.dtype), keys[is_new]]) if len(keys) else self._known
-        self._n_in_vain[new] = 0
+        if len(keys) and not self._keeps_repeated:
+            self._known = np.concatenate([self._known.astype(keys.dtype), keys[is_new]])
+        self.n_in_vain[new] = 0
         limited = self.lacks[new] < NO_LIMIT
         np.subtract.at(self.lacks, new[limited], 1)
         return Made(new, made, len(rows))

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._random import Keys, stream
+from likewise._random import Keys
 from likewise.comparable._internal import SHIFT_TOLERANCE
 from likewise.generation._generator import BaseGenerator
 from likewise.generation._row_keys import RowNumbers
@@ -17,8 +17,6 @@ from likewise.schema import CodedTable
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 N_DRAWS: Final = 10
-
-Numbers = np.random.Generator | RowNumbers
 
 
 class UniformGenerator(BaseGenerator):
@@ -58,13 +56,8 @@ class UniformGenerator(BaseGenerator):
     def _count_categories(self) -> None:
         self.n_categories_ = {name: len(values) for name, values in self.schema_.categories.items()}
 
-    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
-        return self._change(sources, wanted, stream(seed, "uniform"))
-
-    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
-        return self._change(sources, wanted, RowNumbers(keys, "uniform"))
-
-    def _change(self, sources: CodedTable, wanted: NDArray[np.int32], random: Numbers) -> CodedTable:
+    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
+        random = RowNumbers(keys, "uniform")
         return replace(
             sources,
             sensitive=wanted,
@@ -73,7 +66,7 @@ class UniformGenerator(BaseGenerator):
             continuous=self._shift_continuous(sources, random),
         )
 
-    def _change_discrete(self, sources: CodedTable, random: Numbers) -> NDArray[np.int32]:
+    def _change_discrete(self, sources: CodedTable, random: RowNumbers) -> NDArray[np.int32]:
         """Return discrete columns in which 0 to as many as the rule allows are redrawn."""
         may_change = np.flatnonzero(self._rule.may_change(sources))
         shape = len(sources), len(may_change)
@@ -85,7 +78,7 @@ class UniformGenerator(BaseGenerator):
         discrete[:, may_change] = np.where(place < n_chosen[:, None], values, sources.discrete[:, may_change])
         return discrete
 
-    def _shift_ordinal(self, sources: CodedTable, random: Numbers) -> NDArray[np.int32]:
+    def _shift_ordinal(self, sources: CodedTable, random: RowNumbers) -> NDArray[np.int32]:
         """Return ranks within the rule's limits."""
         own = sources.ordinal.astype(np.int64)
         last = self._n_values(sources, "ordinal") - 1
@@ -93,7 +86,7 @@ class UniformGenerator(BaseGenerator):
         drawn = random.integers(np.clip(own - reach, 0, last), np.clip(own + reach, 0, last), endpoint=True)
         return np.where(own == MISSING_RANK, own, drawn).astype(np.int32)
 
-    def _shift_continuous(self, sources: CodedTable, random: Numbers) -> NDArray[np.float64]:
+    def _shift_continuous(self, sources: CodedTable, random: RowNumbers) -> NDArray[np.float64]:
         """Return values within the rule's limits and the training range, or no farther out."""
         own = sources.continuous
         limits = self._rule.continuous_limits(sources)

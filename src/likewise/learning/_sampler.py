@@ -63,7 +63,7 @@ class AntidoteSampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc
     >>> len(data.train.X), len(X), len(y)
     (1500, 1950, 1950)
     >>> sampler.antidotes_
-    <Antidotes: 450 for 404 of 1,500 rows>
+    <Antidotes: 450 for 396 of 1,500 rows>
     """
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True}  # what scikit-learn's routing passes on by default

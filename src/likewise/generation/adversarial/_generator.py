@@ -19,9 +19,10 @@ from likewise.comparable import Comparability, explain_no_pairs, sample_pairs
 from likewise.exceptions import GenerationError, ParameterError
 from likewise.generation._antidotes import comparability_ratio
 from likewise.generation._generator import BaseGenerator
+from likewise.generation._row_keys import fold
 from likewise.generation._storage import Description
 from likewise.generation.adversarial._encoding import Encoder, Modes, RowLayout
-from likewise.nets._internal import choose_device, fixed_threads, seeded
+from likewise.nets._internal import choose_device, fixed_threads
 from likewise.schema import CodedTable, Roles
 
 if TYPE_CHECKING:
@@ -278,14 +279,7 @@ class AdversarialGenerator(BaseGenerator):
     def _keeps_repeated(self) -> bool:
         return not self.distinct
 
-    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], seed: int) -> CodedTable:
-        with seeded(seed, self.device_):
-            return self._draw(sources, wanted, None)
-
-    def _propose_by_row(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
-        return self._draw(sources, wanted, keys)
-
-    def _draw(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys | None) -> CodedTable:
+    def _propose(self, sources: CodedTable, wanted: NDArray[np.int32], keys: Keys) -> CodedTable:
         from likewise.generation.adversarial._networks import draw_rows
 
         if not len(sources):
@@ -317,7 +311,8 @@ class AdversarialGenerator(BaseGenerator):
     def _evaluate(self, requests: Requests) -> Record:
         """Return the share of generated rows that are comparable, by kind, and how much they change."""
         sources, wanted = requests
-        made = self._propose(sources, wanted, draw_seed(self.seed_, "evaluate", self.n_iterations_))
+        keys = fold(np.arange(len(sources), dtype=np.uint64), draw_seed(self.seed_, "evaluate", self.n_iterations_))
+        made = self._propose(sources, wanted, keys)
         made = self.schema_.snap(made)
         changes = float((made.discrete != sources.discrete).sum(axis=1).mean())
         return {"ratio": comparability_ratio(sources, made, self._rule), "discrete_changes": changes}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -110,7 +109,7 @@ def draw_gumbel(like: Tensor, random: RowTensors | None = None) -> Tensor:
     """Draw noise that turns the largest logit into a draw from the softmax."""
     if random is None and like.is_cuda:  # minus the logarithm of a uniform number is an exponential one
         return torch.empty_like(like).exponential_().log_().neg_()
-    uniforms = torch.rand_like(like) if random is None else random.rand(*like.shape)
+    uniforms = torch.rand_like(like) if random is None else random.rand(*like.shape, dtype=like.dtype)
     return uniforms.clamp_min_(LEAST_UNIFORM).log_().neg_().log_().neg_()
 
 
@@ -337,8 +336,6 @@ def draw_mask(shape: torch.Size, share: float, device: torch.device) -> Tensor:
     return numbers.view(torch.uint8)[:n].view(shape) <= highest
 
 
-ROWS_ON_CPU: Final = 8_192  # per batch: what fits the caches of a CPU, and what keeps a GPU busy
-ROWS_ON_GPU: Final = 131_072
 CELLS_AT_A_TIME: Final = 2**27  # rows times positions, at most: tables with thousands of categories fit, too
 
 
@@ -349,21 +346,15 @@ def draw_rows(
     rows: EncodedRows,
     continuous: NDArray[np.float64],
     target_places: NDArray[np.int64],
-    keys: Keys | None,
+    keys: Keys,
     *,
     likeliest: bool,
 ) -> DrawnRows:
-    """Generate rows in batches, from torch's random state or from each row's key; they are decoded on the device."""
+    """Generate rows in batches of one size, from each row's key; they are decoded on the device."""
     device = vectors.means.device
-    arrays: list[NDArray[Any]] = [rows.places, rows.values, rows.known, continuous, target_places]
-    n_at_a_time = ROWS_ON_GPU if device.type == "cuda" else ROWS_ON_CPU
-    n_at_a_time = max(min(n_at_a_time, CELLS_AT_A_TIME // vectors.n_given), 1)
-    random = None
-    if keys is not None:
-        n_at_a_time = rows_by_row(device, vectors.n_given, CELLS_AT_A_TIME)
-        random = RowTensors(keys, "adversarial", n_at_a_time, device)
-        generator, vectors = copy.deepcopy(generator).double(), copy.deepcopy(vectors).double()
-        arrays[1] = rows.values.astype(np.float64)
+    arrays = [rows.places, rows.values, rows.known, continuous, target_places]
+    n_at_a_time = rows_by_row(device, vectors.n_given, CELLS_AT_A_TIME)
+    random = RowTensors(keys, "adversarial", n_at_a_time, device)
     generator.eval()
     n = len(target_places)
     # column by column, as tables are: what is copied back needs no turning
@@ -371,24 +362,21 @@ def draw_rows(
     choices = torch.empty(generator.segments.n, n, dtype=torch.int32)
     for start in range(0, n, n_at_a_time):
         at = slice(start, start + n_at_a_time)
-        some = [array[at] if random is None else random.fill(array[at]) for array in arrays]
-        given = [torch.from_numpy(array).to(device) for array in some]
-        made = _make(generator, vectors, given, None if random is None else random.batch(at), likeliest)
+        given = [torch.from_numpy(random.fill(array[at])).to(device) for array in arrays]
+        made = _make(generator, vectors, given, random.batch(at), likeliest)
         for whole, part in zip((numbers, choices), made, strict=True):
             whole[:, at] = part[: len(target_places[at])].T
     return DrawnRows(numbers.numpy().T, choices.numpy().T)
 
 
 def _make(
-    generator: RowGenerator, vectors: Vectors, given: list[Tensor], random: RowTensors | None, likeliest: bool
+    generator: RowGenerator, vectors: Vectors, given: list[Tensor], random: RowTensors, likeliest: bool
 ) -> tuple[Tensor, Tensor]:
     """Draw the modes of numbers, and generate numbers and choices."""
     places, values, known, own, wanted = given
     n, device = len(wanted), values.device
-    uniforms = torch.rand(values.shape, device=device) if random is None else random.rand(*values.shape)
-    source, modes = vectors(places, values, known, uniforms)
+    source, modes = vectors(places, values, known, random.rand(*values.shape, dtype=values.dtype))
     target = torch.zeros(n, generator.n_sensitive, device=device, dtype=values.dtype).scatter_(1, wanted, 1.0)
-    noise = torch.randn(n, generator.n_noise, device=device) if random is None else random.randn(n, generator.n_noise)
-    numbers, choices = generator(source, target, noise)
+    numbers, choices = generator(source, target, random.randn(generator.n_noise))
     chosen = generator.segments.choose(choices if likeliest else choices + draw_gumbel(choices, random))
     return vectors.restore(own, known, modes, numbers, chosen[:, : len(vectors.made)]), chosen.int()
