@@ -226,22 +226,34 @@ NEAR: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         "unequal shares, and the audit does not know",
         {"branches": 12, "uneven": True, "told": False},
     ),
+    "branches, 24": ("24 branches, groups of unequal shares", {"branches": 24, "uneven": True, "n": 600}),
+    "branches, 40, not told": (
+        "40 branches, unequal shares, and the audit does not know",
+        {"branches": 40, "uneven": True, "n": 600, "told": False},
+    ),
     "households": ("households of 1 to 3 people of any group", {"household": "mixed"}),
+    "households, not told": ("the same, and the audit does not know", {"household": "mixed", "told": False}),
     "households, alike": ("households of 1 to 3 people of one group", {"household": "alike"}),
 }
+TREATED: Final = ("near", "near, decisions", "near, best 15 %", "branches", "branches, 40")
 POPULATIONS: Final[dict[str, Population]] = {
     **{name: Population(about, _of(draw_near, **how)) for name, (about, how) in NEAR.items()},
     **{
         f"{name}, treated": Population(
             f"{NEAR[name][0]}; group b lower by 0.5", _of(draw_near, effect=0.5, **how), True
         )
-        for name, how in ((name, NEAR[name][1]) for name in ("near", "near, decisions", "near, best 15 %", "branches"))
+        for name, how in (
+            (name, NEAR[name][1]) for name in ("near", "near, decisions", "near, best 15 %", "branches", "branches, 40")
+        )
     },
     "ages": Population("age in bins, one apart at most, scores fall with age", _of(draw_ages)),
     "ages, steps": Population("the same, scores fall in two steps", _of(draw_ages, steps=True)),
     "ages, treated": Population("age in bins; group b lower by 0.5", _of(draw_ages, effect=0.5), True),
     "words, equal": Population("three columns of words that have to be equal", _of(draw_kinds, changes=0)),
     "words, one change": Population("the same, one of which may differ", _of(draw_kinds, changes=1)),
+    "words, one change, treated": Population(
+        "one of three words may differ, group b lower by 0.5", _of(draw_kinds, changes=1, effect=0.5), True
+    ),
     "cases": Population("200 people in 20 cases and with two labels", _of(draw_cases, labels=0.0)),
     "cases, treated": Population("the same, group b lower by 0.5", _of(draw_cases, labels=0.0, effect=0.5), True),
     "rare label": Population(

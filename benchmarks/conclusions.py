@@ -7,10 +7,12 @@ Run it from the environment that ``make test`` makes, or wherever the package an
     python benchmarks/conclusions.py --report             # only write the page anew, from stored figures
 
 Tables are drawn from each population (``_populations.py``) and audited as anybody would. Where nobody is treated
-differently, whatever is concluded is false: an excess above zero, a significant direction, a person named, a later
-table that is worse than an earlier one. The truth of other measures is their mean over all tables. With the limit of a
-policy at the truth, a measure passes wrongly if its whole interval is better than the truth, and fails wrongly if the
-whole interval is worse. Where group b is treated differently, the same conclusions are right: their share is the power.
+differently, whatever is concluded is false: the first sentence, that scores differ more between groups, an excess above
+zero, a significant direction, a person named, a later table that is worse than an earlier one, and that a second model
+of the same people, which only adds noise, has another excess. The truth of other measures is their mean over all
+tables. With the limit of a policy at the truth, a measure passes wrongly if its whole interval is better than the
+truth, and fails wrongly if the whole interval is worse. Where group b is treated differently, the same conclusions are
+right: their share is the power.
 """
 
 from __future__ import annotations
@@ -21,18 +23,20 @@ import os
 import warnings
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
+from scipy.special import expit, logit
 
 from _harness import Record, answer, head, markdown
 from _populations import POPULATIONS, Draw
-from likewise import Audit, audit, name_people
+from likewise import Audit, audit, compare_audits, name_people
 from likewise.auditing import compare_series
 from likewise.exceptions import LikewiseError, LikewiseWarning
 
-NAME: Final = "coverage"
+NAME: Final = "conclusions"
 TABLES: Final = 240
 MEASURES: Final = ("gap_mean", "flip_rate", "rank_gap_mean", "excess", "excess_flips", "direction")
 NULL: Final = ("excess", "excess_flips", "direction")  # 0 where nobody is treated differently
@@ -43,18 +47,23 @@ COVERED: Final = 0.92
 FEWEST: Final = 0.1  # of the tables have to have an interval, to say what intervals are worth
 RATE: Final = 0.05  # of false names that is asked for
 CONCLUSIONS: Final = {
+    "said": "first sentence: more",
     "excess": "excess above 0",
     "flips": "excess of flips above 0",
     "significant": "direction significant",
     "worse": "later table worse",
+    "changed": "second model has another excess",
     "named": "falsely named",
     "found": "named of those lowered",
 }
 FALSE: Final = ("worse", "named")  # wrong in every population: two tables of one are treated alike
+SAID: Final = "Scores differ more"
 TITLE: Final = "What an audit concludes where nothing is"
 WORDS: Final = """How often a conclusion is drawn, in percent of the tables of a population. Where nobody is treated
 differently that is how often it is wrong, and should be at most 5 %; where group b is scored lower, how often it is
-found. A later table is treated as the earlier one, so that it is never worse. Falsely named is the mean share of those
+found. The first sentence says more only where the excess of pairs equal in all discrete columns is above zero, too. A
+later table is treated as the earlier one, so that it is never worse; a second model of the same people adds noise to
+all of them. Falsely named is the mean share of those
 named who are not scored lower, where 5 % were asked for; the last column is the share of those lowered who are named.
 In the table of intervals: the share of nominal 95 % intervals that cover the truth, which should be at least 0.92, and
 in brackets how often a policy with its limit at the truth passes wrongly, at most 3.5 %. A dash: no table has it.
@@ -99,10 +108,12 @@ def conclude(name: str, number: int) -> Record | None:
         named, lowered = share_named(found, drawn)
     ends = {measured: tell(found, measured) for measured in MEASURES if measured != "direction"}
     direction, p_value = tell_direction(found)
-    above = {key: is_above(ends[f"excess_{of}"]) for key, of in (("excess", "gap_mean"), ("flips", "flip_rate"))}
+    above = {key: is_above(ends[of]) for key, of in (("excess", "excess"), ("flips", "excess_flips"))}
     told = {
         **above,
         "significant": None if p_value is None else p_value < SIGNIFICANT,
+        "said": found.record.conclusions[0].startswith(SAID) if found.record.conclusions else None,
+        "changed": tell_change(found, drawn, random),
         "worse": compare_series([found.record, after.record], as_given=True).outcome == "worse",
         "named": named,
         "found": lowered,
@@ -130,6 +141,21 @@ def tell_direction(found: Audit) -> tuple[tuple[float | None, ...], float | None
         told = direction if direction.target == ("b",) else direction.reversed()
         return (told.adjusted_gap, told.adjusted_low, told.adjusted_high), told.p_adjusted
     return (None, None, None), None
+
+
+def tell_change(found: Audit, drawn: Draw, random: np.random.Generator) -> bool | None:
+    """Tell whether a second model, which adds noise to the scores of all, is found to have another excess."""
+    noise, scores = random.normal(size=len(drawn.scores)), drawn.scores
+    if drawn.how.get("task") == "regression":
+        moved = scores * np.exp(0.2 * noise)
+    elif np.isin(scores, (0.0, 1.0)).all():
+        moved = np.where(noise > 1.6, 1 - scores, scores)
+    else:
+        moved = expit(logit(np.clip(scores, 1e-9, 1 - 1e-9)) + 0.3 * noise)
+    change = compare_audits(found, examine(replace(drawn, scores=moved))).changes.get("excess")
+    if change is None or change.difference.low is None or change.difference.high is None:
+        return None if change is None or change.difference.value is None else False
+    return not change.difference.low <= 0 <= change.difference.high
 
 
 def is_above(ends: tuple[float | None, ...]) -> bool | None:

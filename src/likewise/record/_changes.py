@@ -92,7 +92,9 @@ class Conclusion:
 def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: bool) -> tuple[str, ...]:
     """Whether people are further from comparable people of other groups than of their own, and by how much.
 
-    Nothing where same-group pairs were not measured.
+    Where groups differ in a discrete column that may differ between two people, people of two groups are further apart
+    for it alone. So more is said only if it is also more where all discrete columns are equal. Nothing where same-group
+    pairs were not measured.
     """
     found, equal = measures.get("excess"), measures.get("excess_equal")
     if found is None:
@@ -110,6 +112,11 @@ def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: b
         return (f"{told}.",)
     if found.low <= 0 <= found.high:
         sentence = "Nothing beyond chance: scores differ as much between comparable people of one group as of two."
+    elif found.low > 0 and equal is not None and not (equal.low or 0.0) > 0:
+        sentence = (
+            "Nothing beyond chance where all discrete columns are equal: the excess may come from those that may differ, "
+            "in which groups differ."
+        )
     else:
         more = "more" if found.low > 0 else "less"
         sentence = f"Scores differ {more} between comparable people of two groups than between those of one."
