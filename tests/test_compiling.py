@@ -15,10 +15,9 @@ import pytest
 
 import likewise
 from likewise import _compiling
-from likewise.comparable.engines import _columns
-from likewise.comparable.engines.memory import _search
+from likewise.comparable.engines import _columns, _joining
 
-DECORATORS = {"compiled", "compiled_with_arrays"}
+DECORATORS = {"compiled", "compiled_part", "compiled_with_arrays"}
 MAKERS = {"arange", "argsort", "copy", "cumsum", "empty", "empty_like", "full", "ones", "sort", "zeros", "zeros_like"}
 SOURCE = Path(likewise.__file__).parents[1]
 
@@ -48,9 +47,11 @@ def test_kernels_that_make_arrays_say_so() -> None:
                 names = {getattr(one, "id", getattr(one, "attr", "")) for one in called}
                 kernels[f"{file.name}:{node.name}"] = made.pop(), names  # type: ignore[attr-defined]  # it has a name
     with_arrays = {place.split(":")[1] for place, (kind, _) in kernels.items() if kind == "compiled_with_arrays"}
-    assert len(with_arrays) > 10
+    assert with_arrays
     silent = {
-        name for name, (kind, called) in kernels.items() if kind == "compiled" and called & (MAKERS | with_arrays)
+        name
+        for name, (kind, called) in kernels.items()
+        if kind != "compiled_with_arrays" and called & (MAKERS | with_arrays)
     }
     assert silent == set()
 
@@ -70,7 +71,7 @@ def _double_all(values: Any) -> None:
 
 
 def test_where_nothing_can_be_written_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compile_if_not_kept(*, nogil: bool, _nrt: bool, cache: bool = False) -> Any:
+    def compile_if_not_kept(*, cache: bool = False, **how: bool) -> Any:
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return lambda kernel: kernel
@@ -83,15 +84,16 @@ def test_where_nothing_can_be_written_kernels_are_compiled_all_the_same(monkeypa
 
 
 def test_kernels_are_kept_in_the_folder_that_numba_is_told(tmp_path: Path) -> None:
-    run_apart("from likewise.comparable.engines._columns import mix; mix(1, 2)", tmp_path)
-    assert list(tmp_path.rglob("_columns.mix-*.nbi"))
+    code = "import numpy as np; from likewise.comparable.engines._columns import find_lowest"
+    run_apart(f"{code}; find_lowest(np.zeros(2), 0.0, False, np.zeros(2, np.int32))", tmp_path)
+    assert list(tmp_path.rglob("_columns.find_lowest-*.nbi"))
 
 
 def test_kernels_are_kept_under_the_state_of_all_sources_of_their_folder() -> None:
     # numba looks at one file only, and an inlined kernel of another would be an old one after an upgrade
     digests = {
         _compiling.digest_of_sources(kernel.py_func)
-        for module in (_columns, _search)
+        for module in (_columns, _joining)
         for kernel in vars(module).values()
         if hasattr(kernel, "py_func") and kernel.py_func.__module__.startswith("likewise.comparable.")
     }

@@ -13,7 +13,7 @@ import pytest
 
 from likewise import _threads
 from likewise._ranking import Levels, order_rows, rank_numbers
-from likewise._threads import make_ahead, share_calls, share_rows, share_work
+from likewise._threads import answer_in_parts, share_calls, share_rows, share_work
 
 
 @pytest.mark.parametrize("n_values", [1, 7, 2_000])
@@ -90,55 +90,58 @@ def test_work_is_done_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyP
     done = np.zeros(50)
     share_work(lambda part: done.__setitem__(part, 1), range(50))
     assert done.all()
-    assert [*make_ahead(lambda part: part, range(5), 1)] == [*range(5)]
+    assert [*answer_in_parts(lambda start, stop: (start, stop), 5, 1, 2)] == [(k + 1, k) for k in range(5)]
 
 
-@pytest.mark.parametrize("n_ahead", [0, 1, 2])
-def test_what_is_made_ahead_comes_in_order_and_is_bounded(n_ahead: int) -> None:
-    made: list[int] = []
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_answers_go_on_where_they_got_to_and_do_not_pile_up(n_threads: int) -> None:
+    n_answered = 0
 
-    def make(part: int) -> int:
-        made.append(part)
-        return part
+    def answer(start: int, stop: int) -> tuple[range, int]:
+        nonlocal n_answered
+        n_answered += 1
+        reached = min(stop, start + 7)
+        return range(start, reached), reached
 
-    for n_used, part in enumerate(make_ahead(make, range(6), n_ahead)):
-        assert part == n_used
-        assert len(made) <= n_used + 1 + n_ahead
-    assert sorted(made) == [*range(6)]
+    seen: list[int] = []
+    for n_done, some in answer_in_parts(answer, 1_000, 16, n_threads):
+        seen.extend(some)
+        assert n_done == len(seen)
+        assert n_answered <= len(seen) / 2 + 2 * n_threads
+    assert sorted(seen) == [*range(1_000)]
 
 
-@pytest.mark.parametrize("n_ahead", [0, 1])
-def test_after_an_error_nothing_more_is_made_ahead(n_ahead: int) -> None:
-    made: list[int] = []
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_after_an_error_nothing_more_is_asked(n_threads: int) -> None:
+    asked: list[int] = []
 
-    def make(part: int) -> int:
-        made.append(part)
-        if part == 2:
+    def answer(start: int, stop: int) -> tuple[int, int]:
+        asked.append(start)
+        if start == 20:
             raise ValueError("the third")
-        return part
+        return start, stop
 
-    used: list[int] = []
     with pytest.raises(ValueError, match="the third"):
-        used.extend(make_ahead(make, range(9), n_ahead))
-    assert used == [0, 1]
-    assert len(made) <= 3 + n_ahead
+        for _ in answer_in_parts(answer, 1_000, 10, n_threads):
+            pass
+    assert len(asked) <= 3 + 2 * n_threads
 
 
-def test_nothing_is_waited_for_that_is_made_ahead_for_nobody() -> None:
-    is_over, has_begun, made = threading.Event(), threading.Event(), [0]
+def test_whoever_stops_asking_waits_for_nobody() -> None:
+    is_over, has_begun, answered = threading.Event(), threading.Event(), [0]
 
-    def make(part: int) -> int:
-        if part:
+    def answer(start: int, stop: int) -> tuple[int, int]:
+        if start:
             has_begun.set()
             is_over.wait(30)
-            made.append(part)
-        return part
+            answered.append(start)
+        return start, stop
 
-    parts = make_ahead(make, range(4), 1)
-    assert next(parts) == 0
+    answers = answer_in_parts(answer, 40, 10, 2)
+    assert next(answers) == (10, 0)
     assert has_begun.wait(30)
-    parts.close()  # type: ignore[attr-defined]  # it is a generator
-    assert made == [0]
+    answers.close()  # type: ignore[attr-defined]  # it is a generator
+    assert answered == [0]
     is_over.set()
 
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
-
 Integers = NDArray[np.integer[Any]]
 Places = NDArray[np.int32]
 
@@ -74,10 +72,3 @@ def _number(
     if not occurs.all():
         places = (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[places]
     return np.flatnonzero(occurs), places
-
-
-@compiled
-def look_up(values: Any, codes: Any, found: Any) -> None:
-    """Write the value of each code."""
-    for row in range(len(codes)):
-        found[row] = values[codes[row]]

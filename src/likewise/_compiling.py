@@ -18,8 +18,8 @@ _IMPORTED = re.compile(rb"^from (likewise[\w.]*) import", re.MULTILINE)
 class Kernel:
     """A function that numba compiles when it is called for the first time; until then numba is not even imported."""
 
-    def __init__(self, function: FunctionType, *, makes_arrays: bool) -> None:
-        self.py_func, self._makes_arrays = function, makes_arrays
+    def __init__(self, function: FunctionType, *, makes_arrays: bool = False, is_part: bool = False) -> None:
+        self.py_func, self._makes_arrays, self._is_part = function, makes_arrays, is_part
         self._dispatcher: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
@@ -33,7 +33,7 @@ class Kernel:
                 for name in self.py_func.__code__.co_names:
                     if isinstance(names.get(name), Kernel):
                         names[name] = names[name].dispatcher()  # numba knows dispatchers only
-                self._dispatcher = _dispatcher_of(self.py_func, makes_arrays=self._makes_arrays)
+                self._dispatcher = _dispatcher_of(self.py_func, self._makes_arrays, self._is_part)
             return self._dispatcher
 
 
@@ -44,7 +44,13 @@ def compiled(function: Callable[..., Any]) -> Any:
     tuple, dozens of times a call; and all threads would count in the same place, at the pace of one.
     """
     assert isinstance(function, FunctionType)
-    return Kernel(function, makes_arrays=False)
+    return Kernel(function)
+
+
+def compiled_part(function: Callable[..., Any]) -> Any:
+    """Make a part of other kernels, written into each of them: it is not called from Python."""
+    assert isinstance(function, FunctionType)
+    return Kernel(function, is_part=True)
 
 
 def compiled_with_arrays(function: Callable[..., Any]) -> Any:
@@ -53,11 +59,12 @@ def compiled_with_arrays(function: Callable[..., Any]) -> Any:
     return Kernel(function, makes_arrays=True)
 
 
-def _dispatcher_of(function: FunctionType, *, makes_arrays: bool) -> Callable[..., Any]:
+def _dispatcher_of(function: FunctionType, makes_arrays: bool, is_part: bool) -> Callable[..., Any]:
     from numba import njit
 
     function.__qualname__ = f"{function.__qualname__}-{digest_of_sources(function)}"  # the name it is kept under
-    how = {"nogil": True, "_nrt": makes_arrays}  # the latter is not documented; numba 0.60 and 0.68 have it
+    how = {"nogil": True, "_nrt": makes_arrays, "no_cfunc_wrapper": True}  # hardly documented; 0.60 and 0.68 have them
+    how |= {"forceinline": is_part, "no_cpython_wrapper": is_part}
     try:
         return njit(cache=True, **how)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no folder to write to, neither the package's nor the user's: every run compiles

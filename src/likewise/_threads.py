@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from functools import cache, partial
-from threading import local
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -20,7 +18,6 @@ Name = TypeVar("Name", bound=Hashable)
 Result = TypeVar("Result")
 FEWEST_ROWS: Final = 1 << 16  # in a part: fewer are done before another thread has started
 LIGHTER: Final = 4  # as many times as many, where a row is hardly more work than copying it
-_BESIDE = local()  # how many others do as much as this thread, if any
 
 
 def threads_for(n_rows: int) -> int:
@@ -90,19 +87,30 @@ def share_calls(calls: Mapping[Name, Callable[[], Result]], *, n_threads: int | 
     return {name: results[name] for name in names}
 
 
-def make_ahead(make: Callable[[int], Result], parts: Iterable[int], n_ahead: int) -> Iterator[Result]:
-    """Yield what is made of each part, in order; that of the next ``n_ahead`` is made while one is used.
+def answer_in_parts(
+    answer: Callable[[int, int], tuple[Result, int]], n: int, size: int, n_threads: int
+) -> Iterator[tuple[int, Result]]:
+    """Yield how many of ``n`` things are done, and the answer about some of them, in no order, until all are.
 
-    What no other thread has begun is made when it is asked for. Whoever stops asking waits for nobody.
+    What is asked about things from one number to another returns how far it got, and is asked again about the rest.
+    A bounded number of answers waits. Whoever stops asking waits for nobody.
     """
-    waiting, begun = deque(parts), deque[_Ahead[Result]]()
+    waiting = deque((start, min(start + size, n)) for start in range(0, n, size))
+    under_way, n_done = deque[tuple[int, int, _Ahead[tuple[Result, int]]]](), 0
     try:
-        while waiting or begun:
-            while waiting and len(begun) <= n_ahead:
-                begun.append(_Ahead(partial(make, waiting.popleft()), is_ahead=n_ahead > 0))
-            yield begun.popleft().take()
+        while waiting or under_way:
+            while waiting and len(under_way) < 2 * n_threads - 1:
+                start, stop = waiting.popleft()
+                call = partial(answer, start, stop)
+                under_way.append((start, stop, _Ahead(call, is_ahead=n_threads > 1)))
+            start, stop, ahead = under_way.popleft()
+            found, reached = ahead.take()
+            if reached < stop:
+                waiting.appendleft((reached, stop))
+            n_done += reached - start
+            yield n_done, found
     finally:
-        for ahead in begun:
+        for _, _, ahead in under_way:
             ahead.call_off()
 
 
@@ -131,22 +139,12 @@ def begin(call: Callable[[], Result], n_rows: int) -> Callable[[], Result]:
     return _Ahead(call, is_ahead=threads_for(n_rows) > 1).take
 
 
-@contextmanager
-def beside(n_others: int) -> Iterator[None]:
-    """Cut rows into so many fewer parts on this thread: so many others cut as many rows at the same time."""
-    before, _BESIDE.n_others = getattr(_BESIDE, "n_others", 0), n_others
-    try:
-        yield
-    finally:
-        _BESIDE.n_others = before
-
-
 def cut_rows(n_rows: int, *, is_light: bool = False) -> list[slice]:
     """Cut rows into parts, one for each core; fewer if there are few rows: each part waits for Python's lock twice."""
     fewest = LIGHTER * FEWEST_ROWS if is_light else FEWEST_ROWS
     if n_rows < 2 * fewest:
         return [slice(0, n_rows)]
-    n_parts = min(-(-n_cores() // (1 + getattr(_BESIDE, "n_others", 0))), n_rows // fewest)
+    n_parts = min(n_cores(), n_rows // fewest)
     return [slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts) for part in range(n_parts)]
 
 
@@ -165,15 +163,3 @@ def take_rows(values: NDArray[Any], rows: NDArray[np.integer[Any]]) -> NDArray[A
 
     share_rows(take, len(rows))
     return taken
-
-
-def join_arrays(arrays: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
-    """Put arrays of one kind together."""
-    ends = np.cumsum([0] + [len(array) for array in arrays])
-    joined = np.empty(ends[-1], kind)
-
-    def copy(i: int) -> None:
-        joined[ends[i] : ends[i + 1]] = arrays[i]
-
-    share_work(copy, range(len(arrays)), n_threads=threads_for(len(joined)))
-    return joined

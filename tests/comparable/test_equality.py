@@ -12,7 +12,7 @@ import pytest
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, Roles, count_pairs, mine_pairs
-from likewise.comparable.engines.memory import _exhaustive
+from likewise.comparable.engines import _exhaustive
 
 LOCAL = ("small tables", "compiled")
 WAYS = (*LOCAL, "spark")

@@ -16,7 +16,7 @@ from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, Roles, Schema, count_pairs, mine_pairs, sample_pairs
 from likewise.comparable import read_pairs, write_pairs
-from likewise.comparable.engines.memory import _exhaustive
+from likewise.comparable.engines import _exhaustive
 from likewise.exceptions import RuleError, TableFileError
 from likewise.schema._internal import Unit
 

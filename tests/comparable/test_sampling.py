@@ -12,18 +12,25 @@ from scipy import stats
 from tests.sizes import sized
 
 from likewise.comparable import Comparability, count_pairs, mine_pairs, sample_pairs
-from likewise.comparable.engines.memory import _random_pairs
-from likewise.comparable.engines.memory._queries import PairSearch
+from likewise.comparable.engines import _drawing, _exhaustive, _search
+from likewise.comparable.engines._joining import AIMED
+from likewise.comparable.engines._search import MemoryEngine
 from likewise.schema import CodedTable
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search by the compiled kernels, however small the table: small ones are counted."""
+    monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
 
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw from the smallest tables, too, rather than go through all of their pairs."""
-    monkeypatch.setattr(_random_pairs, "PILOT", 8)
-    monkeypatch.setattr(_random_pairs, "SETTLED", 0)
-    monkeypatch.setattr(_random_pairs, "MOST_OF_PAIRS", 1e9)
-    monkeypatch.setattr(_random_pairs, "MOST_OF_PLACES", 1e9)
+    monkeypatch.setattr(_drawing, "PILOT", 8)
+    monkeypatch.setattr(_drawing, "SETTLED", 0)
+    monkeypatch.setattr(_drawing, "MOST_OF_PAIRS", 1e9)
+    monkeypatch.setattr(_drawing, "MOST_OF_PLACES", 1e9)
 
 
 def keys_of(pairs: Any) -> list[tuple[int, int]]:
@@ -92,7 +99,7 @@ def test_every_pair_is_drawn_as_often_as_any_other(differs: Any, n_tables: int) 
 
 
 def test_the_estimate_is_as_good_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_random_pairs, "MOST_OF_PLACES", 0.5)
+    monkeypatch.setattr(_drawing, "MOST_OF_PLACES", 0.5)
     errors = []
     for seed in range(sized(1, 3)):
         people = make_people(6_000, seed)
@@ -118,7 +125,7 @@ def test_an_estimate_never_claims_to_be_exact() -> None:
 
 
 def test_the_same_seed_draws_the_same_pairs_whatever_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_random_pairs, "MOST_OF_PLACES", 0.5)
+    monkeypatch.setattr(_drawing, "MOST_OF_PLACES", 0.5)
     people, rule = make_people(6_000), Comparability(max_continuous_shift=0.4)
     samples = [
         sample_pairs(people, rule, n=50, random_state=4, total="estimate", memory_limit=limit)
@@ -134,18 +141,18 @@ def test_what_is_drawn_at_a_time_does_not_grow_with_the_places_to_be_tried(monke
     random = np.random.default_rng(0)
     people = CodedTable(sensitive=random.integers(0, 2, (3_000, 1)), continuous=random.random((3_000, 7)))
     rule = Comparability(max_continuous_shift=0.4)
-    monkeypatch.setattr(_random_pairs, "SETTLED", 2_000)
-    monkeypatch.setattr(_random_pairs, "MOST_OF_PLACES", 0.5)
-    monkeypatch.setattr(_random_pairs, "AT_ONCE", 5_000)
-    monkeypatch.setattr(_random_pairs, "PILOT", 5_000)
+    monkeypatch.setattr(_drawing, "SETTLED", 2_000)
+    monkeypatch.setattr(_drawing, "MOST_OF_PLACES", 0.5)
+    monkeypatch.setattr(_drawing, "AT_ONCE", 5_000)
+    monkeypatch.setattr(_drawing, "PILOT", 5_000)
     asked: list[int] = []
-    ask = PairSearch.answer_in_parts
 
-    def note(search: PairSearch, answer: Any, index: Any, n_queries: int, **how: Any) -> Any:
-        asked.append(n_queries)
-        return ask(search, answer, index, n_queries, **how)
+    class Noting(MemoryEngine):
+        def ask(self, signature: Any, buckets: Any, asked_for: Any, make: Any) -> Any:
+            asked.extend([len(asked_for.places)] * (asked_for.what == AIMED))
+            return super().ask(signature, buckets, asked_for, make)
 
-    monkeypatch.setattr(PairSearch, "answer_in_parts", note)
+    monkeypatch.setattr(_search, "MemoryEngine", Noting)
     sample = sample_pairs(people, rule, n=1_000, total="estimate")
     assert sample.n_total is not None
     assert sample.n_total_error is not None

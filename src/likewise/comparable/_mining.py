@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from likewise._memory import bytes_allowed
 from likewise._random import make_generator
 from likewise.comparable._pairs import ComparablePairs, GroupedPairs, PairCounts, Rows
 from likewise.comparable._rule import Comparability, check_rule
+from likewise.comparable.engines._columns import number_rows
+from likewise.comparable.engines._exhaustive import ExhaustiveEngine
 from likewise.comparable.engines._problem import (
     Engine,
     Found,
@@ -23,7 +25,6 @@ from likewise.comparable.engines._problem import (
     state_problem,
     take_parts,
 )
-from likewise.comparable.engines.memory._exhaustive import ExhaustiveEngine
 from likewise.exceptions import PairsSampled, RuleError, TooManyPairs
 from likewise.schema import CodedTable
 
@@ -112,7 +113,7 @@ def mine_pairs(
     if listed is not None:
         return question.pairs(listed, len(listed[0]))
     n_sampled = min(SAMPLED_WHEN_TOO_MANY, fitting, max(allowed, LEAST_FOR_DRAWING) // BYTES_A_DRAWN_PAIR)
-    degrees = search.degrees()
+    degrees = search.degrees
     n_total = int(degrees.sum())
     situation = (
         f"The {n_total:,} comparable pairs of {problem.n_rows:,} rows take {n_total * BYTES_A_PAIR / 1e9:,.3g} GB, "
@@ -205,17 +206,18 @@ def group_pairs(table: CodedTable, rule: Comparability, *, memory_limit: int | s
     """
     table, _, rule = resolve_question(table, None, rule)
     allowed = bytes_allowed(memory_limit)
-    problem, most = state_problem(table, None, rule), allowed // BYTES_A_PAIR
-    if ExhaustiveEngine.suits(problem, allowed):
-        group_of, pairs = ExhaustiveEngine(problem, allowed).groups(most)
-    else:
-        from likewise.comparable.engines.memory._engine import find_groups
-
-        group_of, pairs = find_groups(problem, allowed, most)
+    problem = state_problem(table, None, rule)
+    group_of, firsts = number_equal_rows(problem)
+    pairs = start_search(problem.take(firsts), allowed, are_distinct=True).listing(allowed // BYTES_A_PAIR)
     if pairs is None:
         raise TooManyPairs(
             f"The comparable pairs of groups of equal rows take more than the {allowed / 1e9:,.3g} GB allowed. {REMEDY}"
         )
+    if rule.sensitive_differs == "none":  # equal rows are comparable to each other
+        repeated = np.flatnonzero(np.bincount(group_of, minlength=len(firsts)) > 1).astype(np.int32)
+        left, right = (np.concatenate([side, repeated]) for side in pairs)
+        order = np.lexsort((right, left))
+        pairs = left[order], right[order]
     return GroupedPairs(*pairs, group_of, table)
 
 
@@ -312,7 +314,7 @@ def sample_pairs(
         return question.pairs(drawn[:2], *drawn[2:])
     if total == "estimate":  # there are so few that equal rows are merged again
         search = question.start(bytes_allowed(memory_limit))
-    degrees = search.degrees()
+    degrees = search.degrees
     n_total = int(degrees.sum())
     return question.pairs(pairs_at(search, degrees, draw_ranks(n_total, min(n, n_total), random)), n_total)
 
@@ -359,10 +361,26 @@ def pairs_at(search: Engine, degrees: NDArray[np.int64], ranks: NDArray[np.int64
     return rows.astype(np.int32), search.pick(rows, ranks - (ends[rows] - degrees[rows]))
 
 
-def start_search(problem: Problem, allowed: int) -> Engine:
+def number_equal_rows(problem: Problem) -> tuple[Rows, Rows]:
+    """Number the distinct rows of a problem, of each table its own, in order; also return the first of each."""
+    columns: list[NDArray[Any]] = [
+        *problem.codes,
+        *(column + 0.0 for column in problem.near),
+    ]  # -0.0 and 0.0 are one value
+    if problem.n_right is not None:
+        columns.append(np.arange(problem.n_rows) >= problem.n_left)
+    return number_rows(columns, problem.n_rows)
+
+
+def start_search(problem: Problem, allowed: int, *, are_distinct: bool = False) -> Engine:
     """Start to search: small tables row by row, others with compiled kernels, to the same pairs in the same order."""
     if ExhaustiveEngine.suits(problem, allowed):
-        return ExhaustiveEngine(problem, allowed)
-    from likewise.comparable.engines.memory._engine import MemoryEngine
+        return ExhaustiveEngine(problem)
+    from likewise.comparable.engines._repeated import MOST_DISTINCT, RepeatedRows
+    from likewise.comparable.engines._search import MemoryEngine
 
+    if not are_distinct:
+        numbered = number_equal_rows(problem)
+        if len(numbered[1]) <= MOST_DISTINCT * problem.n_rows:
+            return RepeatedRows(problem, numbered, allowed)
     return MemoryEngine(problem, allowed)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._compiling import compiled
 from likewise.schema import CodedTable
 
 Rows = NDArray[np.int32]
@@ -120,28 +119,17 @@ class GroupedPairs:
                 f"left and right are whole numbers, one of each for a pair; there are {len(left):,} of {left.dtype} "
                 f"and {len(right):,} of {right.dtype}."
             )
-        n_pairs = np.empty(len(left), np.int64)
-        if not _multiply_sizes(sizes, left, right, n_pairs):
+        if len(left) and not 0 <= min(left.min(), right.min()) <= max(left.max(), right.max()) < len(sizes):
             raise IndexError(
                 f"left and right number groups as group_of does, from 0 to {len(sizes) - 1:,}; others occur."
             )
-        return n_pairs
+        of_left = sizes[left]
+        return np.where(left == right, of_left * (of_left - 1) >> 1, of_left * sizes[right])
 
     @property
     def n_total(self) -> int:
         """How many pairs of rows there are in all."""
         return int(self.n_pairs.sum())
-
-
-@compiled
-def _multiply_sizes(sizes: Any, left: Any, right: Any, n_pairs: Any) -> Any:
-    """Write how many pairs of rows each pair of groups stands for; False, if some number is not a group's."""
-    for k in range(len(n_pairs)):
-        if not (0 <= left[k] < len(sizes) and 0 <= right[k] < len(sizes)):
-            return False
-        a, b = sizes[left[k]], sizes[right[k]]
-        n_pairs[k] = a * (a - 1) >> 1 if left[k] == right[k] else a * b
-    return True
 
 
 @dataclass(frozen=True, slots=True)

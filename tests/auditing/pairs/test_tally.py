@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from likewise.comparable.engines.memory import _exhaustive, _parts, _queries
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, audit, load_dataset, mine_pairs
@@ -18,7 +19,6 @@ from likewise.auditing.pairs import _gather, _tally
 from likewise.auditing.pairs._gather import can_tally, tally_pairs
 from likewise.auditing.pairs._tally import PairTally
 from likewise.comparable._internal import Bunch
-from likewise.comparable.engines.memory import _exhaustive, _parts, _queries
 
 EXACT = (
     *("n", "weight", "n_flips", "n_above", "most", "gap_buckets", "rank_gap_buckets", "gap_bins"),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import Any
-from weakref import ref
 
 import numpy as np
 import pytest
@@ -14,10 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.sizes import sized
 
-from likewise import CodedTable, Comparability, _threads, count_pairs, iter_pairs, mine_pairs, sample_pairs
+from likewise import CodedTable, Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._internal import visit_pairs
-from likewise.comparable.engines import _columns
-from likewise.comparable.engines.memory import _buckets, _exhaustive, _index, _joining, _parts, _queries
+from likewise.comparable.engines import _columns, _exhaustive, _plan, _problem, _repeated, _search
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +23,7 @@ def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_exhaustive, "MOST_COMPARISONS", -1)
 
 
-PLANS = list(product(range(4), range(3), (False, True)))
+PLANS = list(product(range(4), (False, True), (False, True)))
 
 
 def rows_of(pairs: Any) -> NDArray[np.int64]:
@@ -65,150 +62,105 @@ def rows_visited(case: Any) -> list[list[int]]:
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Follow a plan of the test's choice, on tables of any size."""
-    monkeypatch.setattr(_buckets, "SMALL", -1)
+    monkeypatch.setattr(_plan, "SMALL", -1)
 
-    def follow(which: int, has_cells: int, splits: bool) -> None:
-        def choose(packed: Any, partitions: Any, max_changes: int, sensitive_differs: str) -> Any:
-            may_split = splits and sensitive_differs != "none"
-            return partitions[which % len(partitions)], has_cells > 0 and packed.n_near > 1, may_split
+    def follow(which: int, has_cells: bool, splits: bool) -> None:
+        def choose(packed: Any, partitions: Any, max_changes: int, may_split: bool) -> Any:
+            return partitions[which % len(partitions)], has_cells and packed.cell is not None
 
-        monkeypatch.setattr(_buckets, "_cheapest", choose)
+        monkeypatch.setattr(_plan, "choose_cheapest", choose)
+        monkeypatch.setattr(_plan, "MOST_COMBINATIONS", 256 * splits)
 
     return follow
+
+
+def ask_everything(case: Any) -> None:
+    """List, stream, visit, count and sample the pairs of a case, and compare them with the definition's."""
+    expected = case.expected.tolist()
+    assert rows_of(mine_pairs(*case.question)).tolist() == expected
+    streamed = [rows_of(some) for some in iter_pairs(*case.question)]
+    assert np.concatenate([np.empty((0, 2), int), *streamed]).tolist() == expected
+    assert rows_visited(case) == expected
+    assert count_pairs(*case.question).counts == case.expected_counts
+    sample = sample_pairs(*case.question, n=3)
+    assert sample.n_total == len(expected)
+    sampled = rows_of(sample).tolist()
+    assert sampled == [pair for pair in expected if pair in sampled]
 
 
 def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any]) -> None:
     @settings(max_examples=sized(24, 400))
     @given(cases, st.sampled_from(PLANS))
-    def check(case: Any, plan: tuple[int, int, bool]) -> None:
+    def check(case: Any, plan: tuple[int, bool, bool]) -> None:
         planned(*plan)
-        assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
-        streamed = [rows_of(some) for some in iter_pairs(*case.question)]
-        assert np.concatenate([np.empty((0, 2), int), *streamed]).tolist() == case.expected.tolist()
-        assert rows_visited(case) == case.expected.tolist()
-        assert count_pairs(*case.question).counts == case.expected_counts
+        ask_everything(case)
 
     check()
 
 
-@pytest.mark.parametrize(("n_threads", "most"), [(2, 1), (5, 2)])  # many threads build the next one meanwhile
-def test_few_indexes_are_in_memory_at_a_time(
-    n_threads: int, most: int, planned: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("n_cores", [1, 5])
+def test_short_of_room_it_goes_on_where_it_got_to(
+    n_cores: int, planned: Any, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    planned(0, 0, True)
-    monkeypatch.setattr(_queries, "n_cores", lambda: n_threads)
-    random = np.random.default_rng(0)
-    columns: dict[str, Any] = {"discrete": random.integers(0, 3, (500, 4)), "continuous": random.random((500, 1))}
-    people = CodedTable(sensitive=random.integers(0, 2, (500, 1)), **columns)
-    rule = Comparability(max_discrete_changes=1, max_continuous_shift=0.2)
-    built, under_way = list[Any](), list[int]()
-
-    def note(*args: Any, **how: Any) -> Any:
-        under_way.append(1)
-        assert len(under_way) + sum(index() is not None for index in built) <= most
-        index = _index.build_index(*args, **how)
-        built.append(ref(index.order))
-        under_way.pop()
-        return index
-
-    monkeypatch.setattr(_queries, "build_index", note)
-    visits = visit_pairs(people, rule, lambda rows: lambda bunch: len(bunch.seconds))
-    assert sum(n for _, n in visits) == count_pairs(people, rule).total
-    assert len(built) > 2
-
-
-def test_somebody_comparable_to_all_is_found_under_each_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_queries, "CHUNK", 100)
-    monkeypatch.setattr(_queries, "FEWEST_PAIRS", 10)
-    random = np.random.default_rng(0)
-    discrete = random.integers(0, 6, (300, 3))
-    discrete[:200] = 0  # more places to look at than people: each is found under every signature
-    people = CodedTable(sensitive=np.zeros((300, 1), int), discrete=discrete, continuous=random.random((300, 1)))
-    rule = Comparability(max_discrete_changes=1, max_continuous_shift=0.9, sensitive_differs="none")
-    streamed = [rows_of(some) for some in iter_pairs(people, rule)]
-    assert np.array_equal(np.concatenate(streamed), by_definition(people, rule))
-
-
-@pytest.mark.parametrize("few_slots", [2, 4096])  # columns of several values are sorted, or looked up
-def test_work_on_many_threads_changes_no_answer(
-    few_slots: int, planned: Any, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
-) -> None:
-    for module in (_threads, _queries):
-        monkeypatch.setattr(module, "n_cores", lambda: 5)
-    monkeypatch.setattr(_threads, "FEWEST_ROWS", 3)
-    monkeypatch.setattr(_columns, "FEW_SLOTS", few_slots)
-    monkeypatch.setattr(_parts, "MOST", 4)
+    monkeypatch.setattr(_search, "n_cores", lambda: n_cores)
+    monkeypatch.setattr(_search, "PART", 4)
+    monkeypatch.setattr(_search, "ROOM", 3)
+    for module in (_search, _repeated):
+        monkeypatch.setattr(module, "CHUNK", 3)
 
     @settings(max_examples=sized(24, 400))
     @given(cases, st.sampled_from(PLANS))
-    def check(case: Any, plan: tuple[int, int, bool]) -> None:
+    def check(case: Any, plan: tuple[int, bool, bool]) -> None:
         planned(*plan)
-        assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
-        assert sum(map(len, iter_pairs(*case.question))) == len(case.expected)
-        assert rows_visited(case) == case.expected.tolist()
-        assert count_pairs(*case.question).counts == case.expected_counts
+        ask_everything(case)
 
     check()
 
 
-@pytest.mark.parametrize("fewest_weighed", [0, 1 << 18])  # parts of equal work, or of as many rows
-def test_short_of_room_it_asks_again_in_halves(
-    fewest_weighed: int, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
-) -> None:
-    monkeypatch.setattr(_queries, "CHUNK", 3)
-    monkeypatch.setattr(_queries, "MOST_GROUP_PAIRS", 5)  # groups are given up early, too
-    monkeypatch.setattr(_joining, "FEWEST_WEIGHED", fewest_weighed)
-    monkeypatch.setattr(_joining, "LONG", 0)
-
-    @settings(max_examples=sized(20, 200))
-    @given(cases)
-    def check(case: Any) -> None:
-        assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
-        assert sum(map(len, iter_pairs(*case.question))) == len(case.expected)
-        assert rows_visited(case) == case.expected.tolist()
-        assert count_pairs(*case.question).total == len(case.expected)
-        assert sample_pairs(*case.question, n=3).n_total == len(case.expected)
-
-    check()
-
-
-def test_short_of_memory_it_looks_up_less_at_a_time(
+def test_what_does_not_fit_is_searched_row_after_row(
     monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    monkeypatch.setattr(_queries, "MOST_PLACES", 1)  # one signature after the other; one alone, where order counts
-    monkeypatch.setattr(_queries, "MOST_LOOKED_UP", 20)
-    share = _queries.share_memory  # no room for the words of the nodes in their buckets
-    monkeypatch.setattr(_queries, "share_memory", lambda *given: replace(share(*given), most_placed=0))
+    monkeypatch.setattr(_search, "IN_LIST", 1 << 24)  # four pairs or so
+    monkeypatch.setattr(_repeated, "OF_ENTRY", 1 << 60)  # nothing of the lists of groups
 
     @settings(max_examples=sized(20, 200))
     @given(cases)
     def check(case: Any) -> None:
-        assert rows_of(mine_pairs(*case.question)).tolist() == case.expected.tolist()
-        assert sum(map(len, iter_pairs(*case.question))) == len(case.expected)
-        assert count_pairs(*case.question).counts == case.expected_counts
+        streamed = [rows_of(some) for some in iter_pairs(*case.question, memory_limit="64 MB")]
+        assert np.concatenate([np.empty((0, 2), int), *streamed]).tolist() == case.expected.tolist()
+        sample = sample_pairs(*case.question, n=3, memory_limit="64 MB")
+        assert sample.n_total == len(case.expected)
+        sampled = rows_of(sample).tolist()
+        assert sampled == [pair for pair in case.expected.tolist() if pair in sampled]
 
     check()
 
 
-def test_a_few_queries_among_very_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    random = np.random.default_rng(1)
-    table = CodedTable(
-        sensitive=random.integers(0, 3, (2_500, 1)),
-        discrete=random.integers(0, 4, (2_500, 6)),
-        continuous=random.random((2_500, 1)),
-    )
-    rule = Comparability(max_discrete_changes=2, max_continuous_shift=0.2)
-    pairs = rows_of(mine_pairs(table, rule))
-    monkeypatch.setattr(_queries, "MOST_LOOKED_UP", 1)  # each query is a part of its own
-    assert np.array_equal(rows_of(mine_pairs(table, rule)), pairs)
-    assert np.array_equal(np.concatenate([rows_of(some) for some in iter_pairs(table, rule)]), pairs)
-    assert np.array_equal(pairs, by_definition(table, rule))
+@pytest.mark.parametrize("multiplier", [0, 1])  # all rows have one hash; or all the upper half of it
+def test_rows_that_share_a_hash_are_told_apart(
+    multiplier: int, planned: Any, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
+) -> None:
+    def groups_of(case: Any) -> list[list[int]]:
+        grouped = group_pairs(case.left, case.rule)
+        return [grouped.left.tolist(), grouped.right.tolist(), grouped.group_of.tolist()]
+
+    @settings(max_examples=sized(20, 200))
+    @given(cases, st.sampled_from(PLANS))
+    def check(case: Any, plan: tuple[int, bool, bool]) -> None:
+        planned(*plan)
+        expected = groups_of(case)
+        with monkeypatch.context() as patched:
+            patched.setattr(_columns, "MULTIPLIER", np.uint64(multiplier))
+            ask_everything(case)
+            assert groups_of(case) == expected
+
+    check()
 
 
 def test_counts_of_too_many_kinds_for_a_table_are_the_same(
     monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    monkeypatch.setattr(_queries, "MOST_TALLIED", 0)
+    monkeypatch.setattr(_problem, "MOST_TALLIED", 0)
 
     @settings(max_examples=sized(20, 200))
     @given(cases)

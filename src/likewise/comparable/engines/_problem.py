@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._codes import number_together
-from likewise._threads import cut_rows, share_calls
+from likewise._codes import number_codes, number_together
 from likewise.comparable._limits import Nearness
 from likewise.comparable._pairs import Rows
 from likewise.comparable._rule import Comparability, SensitiveDiffers
@@ -22,10 +21,14 @@ from likewise.schema import CodedTable
 from likewise.schema._internal import MISSING_RANK, MISSING_VALUE
 
 MOST_ROWS: Final = 2**31 - 1  # engines keep row positions in four bytes
+MOST_TALLIED: Final = 1 << 20  # kinds of pairs that are counted in a table
 
 
 Part = TypeVar("Part", bound=tuple[NDArray[Any], NDArray[Any]])
 Found = TypeVar("Found")
+
+
+Pairs = tuple[Rows, Rows]
 
 
 class Bunch(NamedTuple):
@@ -66,12 +69,19 @@ class Problem:
         """All rows, of both tables."""
         return len(self.labels)
 
+    @property
+    def codes(self) -> tuple[NDArray[np.int32], ...]:
+        """All columns of codes: rows are equal if they agree in these and in all near columns."""
+        return (self.labels, *self.equal, *self.discrete, self.combination)
+
     def take(self, rows: NDArray[np.int32]) -> Problem:
-        """Keep some rows of the only table."""
+        """Keep some (ascending) rows."""
         places = rows.astype(np.intp)  # once, not for every column
+        n_left = int(np.searchsorted(rows, self.n_left))
         return replace(
             self,
-            n_left=len(rows),
+            n_left=n_left,
+            n_right=None if self.n_right is None else len(rows) - n_left,
             labels=self.labels.take(places),
             equal=tuple(column.take(places) for column in self.equal),
             discrete=tuple(column.take(places) for column in self.discrete),
@@ -87,8 +97,12 @@ class Engine(ABC):
         self._problem = problem
 
     @abstractmethod
-    def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[tuple[Rows, Rows]]:
+    def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[Pairs]:
         """Yield all pairs in order, a bounded number at a time and never none; of some (ascending) left rows only."""
+
+    def pieces(self, make: Callable[[Rows, Rows], Found]) -> Iterator[Found]:
+        """Yield what is made of all pairs in no order, a bounded number at a time, maybe on several threads."""
+        return (make(*chunk) for chunk in self.chunks())
 
     def visit(self, start: StartVisit[Found]) -> Iterator[tuple[float, Found]]:
         """Hand out the pairs within one table in no order, each once; yield the share done and what is made of them.
@@ -101,9 +115,10 @@ class Engine(ABC):
             bunch = Bunch(left[starts], np.diff(starts, append=len(left)), right, left[:0])
             yield (int(left[-1]) + 1) / self._problem.n_left, visit(bunch)
 
-    def listing(self, most: int) -> tuple[Rows, Rows] | None:
+    def listing(self, most: int) -> Pairs | None:
         """Return all pairs in order, or None if there are more than ``most``."""
-        return gather_chunks(self.chunks(), most)
+        taken, is_all = take_parts(self.chunks(), most)
+        return join_chunks(taken) if is_all else None
 
     def pick(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Rows:
         """Return, for each of some (ascending) left rows, the right row at a place among those paired with it."""
@@ -119,31 +134,48 @@ class Engine(ABC):
             last, n_before = int(left[-1]), n_here + (n_before if left[-1] == last else 0)
         return picked
 
+    @cached_property
     def degrees(self) -> NDArray[np.int64]:
-        """Count, for each left row, the pairs it is the left row of."""
+        """How many pairs each left row is the left row of."""
         degrees = np.zeros(self._problem.n_left, np.int64)
-        for left, _ in self.chunks():
-            degrees += np.bincount(left, minlength=len(degrees))
+        for left in self.pieces(lambda left, right: left):
+            np.add.at(degrees, left, 1)
         return degrees
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self, weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """Count pairs as sorted rows of (label code, combination, combination, pairs); only what occurs.
 
-        Within one table the smaller combination stands first; between two, the left row's.
+        Within one table the smaller combination stands first; between two, the left row's. With weights, each row
+        stands for so many equal ones, and pairs count as often.
         """
         problem = self._problem
         is_within, n_combinations = problem.n_right is None, max(len(problem.combinations), 1)
         # a row's label and combination as one number, in their order; two of these always fit into a word
-        by_label = problem.labels.astype(np.int64) * n_combinations + problem.combination
-        kinds, kind_of = np.unique(by_label, return_inverse=True)
-        right_kind = kind_of[0 if is_within else problem.n_left :]
-        totals: Counter[int] = Counter()
-        for left, right in self.chunks():
-            one, two = kind_of[left], right_kind[right]
+        kinds, kind_of = number_codes(problem.labels.astype(np.int64) * n_combinations + problem.combination)
+        n_right_before = 0 if is_within else problem.n_left
+
+        def tally(left: Rows, right: Rows) -> dict[int, int]:
+            one, two = kind_of[left], kind_of[n_right_before:][right]
             if is_within:
                 one, two = np.minimum(one, two), np.maximum(one, two)
-            found, n = np.unique(one * len(kinds) + two, return_counts=True)
-            totals.update(dict(zip(found.tolist(), n.tolist(), strict=True)))
+            one *= len(kinds)
+            one += two
+            names = None
+            if len(kinds) ** 2 > MOST_TALLIED:  # too many for a table of all
+                names, one = number_codes(one)
+            times = None if weights is None else weights[left] * weights[n_right_before:][right]
+            n_pairs = np.bincount(one, times).astype(np.int64)  # exact: floats count whole numbers up to 2^53
+            occurring = np.flatnonzero(n_pairs)
+            named = occurring if names is None else names[occurring]
+            return dict(zip(named.tolist(), n_pairs[occurring].tolist(), strict=True))
+
+        totals: Counter[int] = Counter()
+        for some in self.pieces(tally):
+            totals.update(some)
+        if weights is not None and problem.sensitive_differs == "none" and is_within:  # rows that stand for several
+            for kind, n in enumerate(np.bincount(kind_of, weights * (weights - 1) // 2).astype(np.int64).tolist()):
+                totals[kind * (len(kinds) + 1)] += n
+            totals = +totals
         both = np.array(sorted(totals), np.int64)
         one, two = kinds[both // max(len(kinds), 1)], kinds[both % max(len(kinds), 1)]
         label, first = np.divmod(one, n_combinations)
@@ -176,19 +208,6 @@ def take_parts(parts: Iterator[Part], most: int) -> tuple[list[Part], bool]:
         if n_taken > most:
             return taken, False
     return taken, True
-
-
-def gather_chunks(chunks: Iterator[tuple[Rows, Rows]], most: int) -> tuple[Rows, Rows] | None:
-    """Put all chunks together; give up, with None, at more than ``most`` pairs."""
-    left, right = np.empty(0, np.int32), np.empty(0, np.int32)
-    for some_left, some_right in chunks:
-        n_before = len(left)
-        if n_before + len(some_left) > most:
-            return None
-        for kept, some in ((left, some_left), (right, some_right)):
-            kept.resize(n_before + len(some), refcheck=False)  # in place: a second copy may not fit
-            kept[n_before:] = some
-    return left, right
 
 
 def state_problem(left: CodedTable, right: CodedTable | None, rule: Comparability) -> Problem:
@@ -238,12 +257,6 @@ def _missing(tables: list[CodedTable]) -> list[NDArray[np.bool_]]:
     for kind, missing in (("continuous", MISSING_VALUE), ("ordinal", MISSING_RANK)):
         arrays = [getattr(table, kind) for table in tables]
         # the least number of all tells soonest: hardly any is that far out
-        if any(_find_least(array) <= missing for array in arrays):
+        if any(array.min(initial=0) <= missing for array in arrays):
             flags.extend(np.concatenate([array == missing for array in arrays]).T)
     return flags
-
-
-def _find_least(array: NDArray[Any]) -> Any:
-    """Return the least number, or 0 if none is below."""
-    calls = {i: partial(np.min, array[part], initial=0) for i, part in enumerate(cut_rows(len(array), is_light=True))}
-    return min(share_calls(calls).values())

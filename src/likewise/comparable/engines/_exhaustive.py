@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise._codes import number_together
 from likewise.comparable._limits import Nearness
 from likewise.comparable._pairs import Rows
 from likewise.comparable.engines._problem import Engine, Problem, join_chunks
 
 MOST_COMPARISONS: Final = 4_000_000  # about 2,800 rows, and a twentieth of a second
 AT_ONCE: Final = 1 << 18  # comparisons: few enough to stay in the cache
-CHUNK: Final = 1 << 21  # pairs
+CHUNK: Final = 1 << 20  # pairs
 BYTES_A_COMPARISON: Final = 32  # so that all pairs fit even if every two rows are comparable
 
 
 class ExhaustiveEngine(Engine):
     """Compare every two rows, a block of left rows at a time; pairs come in order by themselves."""
-
-    def __init__(self, problem: Problem, allowed: int) -> None:
-        super().__init__(problem)
-        self._allowed = allowed
 
     @staticmethod
     def suits(problem: Problem, allowed: int) -> bool:
@@ -49,30 +46,6 @@ class ExhaustiveEngine(Engine):
                 n_kept += len(left)
         if kept:
             yield join_chunks(kept)
-
-    def draw(self, n: int, random: np.random.Generator) -> Any:
-        """Draw pairs without counting them, as MemoryEngine does: the same seed draws the same pairs."""
-        from likewise.comparable.engines.memory._engine import MemoryEngine
-
-        return MemoryEngine(self._problem, self._allowed).draw(n, random)
-
-    def groups(self, most: int) -> tuple[Rows, tuple[Rows, Rows] | None]:
-        """Merge equal rows within one table: each row's group, and the comparable pairs of groups in order."""
-        problem = self._problem
-        codes = (problem.labels, *problem.equal, *problem.discrete, problem.combination)
-        key = _number_jointly([*codes, *problem.near], problem.n_rows)
-        _, first_row, own = np.unique(key, return_index=True, return_inverse=True)
-        by_appearance = np.argsort(first_row)
-        number = np.empty(len(first_row), np.int32)
-        number[by_appearance] = np.arange(len(first_row), dtype=np.int32)
-        group_of, firsts = number[own], first_row[by_appearance].astype(np.int32)
-        pairs = ExhaustiveEngine(problem.take(firsts), self._allowed).listing(most)
-        if pairs is not None and problem.sensitive_differs == "none":  # equal rows are comparable to each other
-            repeated = np.flatnonzero(np.bincount(group_of, minlength=len(firsts)) > 1).astype(np.int32)
-            left, right = (np.concatenate([one, repeated]) for one in pairs)
-            order = np.lexsort((right, left))
-            pairs = left[order], right[order]
-        return group_of, pairs
 
     def _compare(self, rows: NDArray[np.int64]) -> tuple[Rows, Rows]:
         """Find the pairs of a block of left rows; positions are those of all rows until the end."""
@@ -114,9 +87,9 @@ class ExhaustiveEngine(Engine):
         return left, right
 
     @cached_property
-    def _key(self) -> NDArray[np.int64]:
+    def _key(self) -> Rows:
         """Equal in rows that agree in everything that has to be equal."""
-        return _number_jointly([self._problem.labels, *self._problem.equal], self._problem.n_rows)
+        return number_together([self._problem.labels, *self._problem.equal], self._problem.n_rows)[1]
 
     @cached_property
     def _near(self) -> list[tuple[NDArray[np.float64], Nearness]]:
@@ -129,12 +102,3 @@ def _n_within(column: NDArray[np.float64], test: Nearness) -> int:
     values = np.sort(column)
     ends = values / test.limit if test.is_ratio else values + test.limit
     return int((np.searchsorted(values, ends, side="right") - np.arange(len(values))).sum())
-
-
-def _number_jointly(columns: Sequence[NDArray[Any]], n_rows: int) -> NDArray[np.int64]:
-    """Number rows so that those which agree in all columns have the same number, and no others."""
-    numbers = np.zeros(n_rows, np.int64)
-    for column in columns:
-        codes = np.unique(column, return_inverse=True)[1]  # dense after each column, so that no product overflows
-        numbers = np.unique(numbers * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
-    return numbers

@@ -1,1 +1,0 @@
-"""The search in memory: rows packed into words, buckets, kernels."""
