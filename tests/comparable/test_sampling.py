@@ -13,8 +13,8 @@ from tests.sizes import sized
 
 from likewise.comparable import Comparability, count_pairs, mine_pairs, sample_pairs
 from likewise.comparable.engines import _drawing, _exhaustive, _search
+from likewise.comparable.engines._asking import BucketSearch
 from likewise.comparable.engines._joining import AIMED
-from likewise.comparable.engines._search import MemoryEngine
 from likewise.schema import CodedTable
 
 
@@ -147,12 +147,12 @@ def test_what_is_drawn_at_a_time_does_not_grow_with_the_places_to_be_tried(monke
     monkeypatch.setattr(_drawing, "PILOT", 5_000)
     asked: list[int] = []
 
-    class Noting(MemoryEngine):
+    class Noting(BucketSearch):
         def ask(self, signature: Any, buckets: Any, asked_for: Any, make: Any) -> Any:
             asked.extend([len(asked_for.places)] * (asked_for.what == AIMED))
             return super().ask(signature, buckets, asked_for, make)
 
-    monkeypatch.setattr(_search, "MemoryEngine", Noting)
+    monkeypatch.setattr(_search, "BucketSearch", Noting)
     sample = sample_pairs(people, rule, n=1_000, total="estimate")
     assert sample.n_total is not None
     assert sample.n_total_error is not None

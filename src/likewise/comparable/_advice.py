@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from likewise._checks import parameter
-from likewise._threads import share_calls, threads_for
 from likewise.comparable._limits import FieldLimit, show_number, show_shift
 from likewise.comparable._mining import count_pairs
 from likewise.comparable._rule import Comparability, show_limit
@@ -246,9 +244,7 @@ excludes hardly anybody. Give it in units of the column (limits), such as '0.9'.
         low, high = np.quantile(present, MIDDLE).tolist()
         return _explain_wide(rule, table, name, shift, (low, high)) if 0 < high - low <= shift else None
 
-    calls = {position: partial(explain, position) for position in range(len(names))}
-    explained = share_calls(calls, n_threads=threads_for(len(table)))
-    return [sentences for sentences in explained.values() if sentences is not None]
+    return [sentences for sentences in map(explain, range(len(names))) if sentences is not None]
 
 
 def _explain_wide(rule: Comparability, table: CodedTable, name: str, shift: float, middle: tuple[float, float]) -> str:

@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -16,7 +15,6 @@ from likewise._checks import check_choice, suggest
 from likewise._files import write_file
 from likewise._format import count_of
 from likewise._json import hash_json, refuse_constant
-from likewise._threads import share_calls, threads_for
 from likewise.exceptions import SchemaError
 from likewise.schema._arrow import Dtype, array_of_values, show_values
 from likewise.schema._codecs import Categories, Codec, Intervals, LearnedColumn, Missing, Ranks, Scale, Unseen
@@ -241,10 +239,7 @@ class Schema:
     @property
     def categories(self) -> dict[str, tuple[Any, ...]]:
         """The categories of each coded column, in the order of their codes."""
-        coded = {column.name: column.codec for column in self.columns}
-        return {
-            name: codec.values for name, codec in coded.items() if isinstance(codec, Categories | Intervals | Ranks)
-        }
+        return {c.name: c.codec.values for c in self.columns if isinstance(c.codec, Categories | Intervals | Ranks)}
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
@@ -281,23 +276,22 @@ class Schema:
         refuse_absent(self.roles, opened.names, (*KINDS, "row_id"))
         labels, classes = code_labels(label_column(self.roles, opened, y))
         learned = {column.name: column for column in self.columns}
-        arrays, calls = dict[str, Any](), dict[str, Any]()
+        arrays, categories = dict[str, Any](), dict[str, Any]()
         for kind in KINDS:
             names = self.roles.names(kind)
             # column-major: columns are read one at a time, here and in the engines
-            array = np.empty((len(opened), len(names)), np.float64 if kind == "continuous" else np.int32, order="F")
-            places, arrays[kind] = zip(names, array.T, strict=True), array
-            calls |= {name: partial(learned[name].encode_into, codes, opened.column, unseen) for name, codes in places}
-        found = share_calls(calls, n_threads=threads_for(len(opened)))
-        categories = {name: values for name, values in found.items() if name not in self.roles.continuous}
+            arrays[kind] = np.empty((len(opened), len(names)), np.float64 if kind == "continuous" else np.int32, "F")
+            for name, codes in zip(names, arrays[kind].T, strict=True):
+                categories[name] = learned[name].encode_into(codes, opened.column, unseen)
+        precision = {c.name: c.codec.precision(c.dtype) for c in self.columns if isinstance(c.codec, Scale)}
         return CodedTable(
             **arrays,
             labels=labels,
             classes=classes,
             row_ids=row_ids_of(self.roles, opened),
             names={kind: self.roles.names(kind) for kind in KINDS},
-            categories=categories,
-            precision=self._precision,
+            categories={name: values for name, values in categories.items() if name not in self.roles.continuous},
+            precision={name: width for name, width in precision.items() if width > FINE},  # coarser than any tie
             units=self.units,
         )
 
@@ -305,12 +299,6 @@ class Schema:
     def units(self) -> dict[str, Unit]:
         """What the codes of each continuous column mean in its own numbers."""
         return {one.name: one.unit for one in self.columns if isinstance(one.codec, Scale)}
-
-    @property
-    def _precision(self) -> dict[str, float]:
-        """The precision of continuous columns, where it is coarser than what every tie is allowed."""
-        known = {one.name: one.codec.precision(one.dtype) for one in self.columns if isinstance(one.codec, Scale)}
-        return {name: precision for name, precision in known.items() if precision > FINE}
 
     def decode(self, table: CodedTable, *, kind: FrameKind | None = None, rounded: bool = False) -> Any:
         """Return a coded table as a frame with the columns, order and dtypes of the training frame.
@@ -442,11 +430,10 @@ class Schema:
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a JSON file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise SchemaError(f"Cannot read a schema from '{path}': {reason}. Use what Schema.save wrote.") from None
-        return cls.from_json(text)
 
 
 def _infer_others(
@@ -495,8 +482,8 @@ def _learn_schema(roles: Roles, frame: Frame, y: Any) -> Schema:
     if y is not None or roles.label in frame.names:
         code_labels(label_column(roles, frame, y))
     row_ids_of(roles, frame)
-    calls = {name: partial(_learn_column, roles, frame, name) for name in frame.names if name not in roles.ignored}
-    return Schema(roles, frame.kind, tuple(share_calls(calls, n_threads=threads_for(len(frame))).values()))
+    used = [name for name in frame.names if name not in roles.ignored]
+    return Schema(roles, frame.kind, tuple(_learn_column(roles, frame, name) for name in used))
 
 
 def _learn_column(roles: Roles, frame: Frame, name: str) -> LearnedColumn:

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from likewise._checks import suggest
 from likewise._format import count_of
 from likewise._json import plain
-from likewise._threads import share_calls, threads_for
 from likewise.exceptions import SchemaError
 
 Codes = NDArray[np.int32]
@@ -316,9 +314,8 @@ def hash_table(table: CodedTable) -> str:
     known = {"names": table.names, "categories": table.categories, "classes": table.classes}
     known |= {"precision": table.precision} if table.precision else {}
     digest.update(json.dumps(plain(known), sort_keys=True).encode())
-    calls = {name: partial(hash_array, getattr(table, name)) for name in (*KINDS, "labels")}
-    for found in share_calls(calls, n_threads=threads_for(len(table))).values():
-        digest.update(found.encode())
+    for name in (*KINDS, "labels"):
+        digest.update(hash_array(getattr(table, name)).encode())
     return digest.hexdigest()
 
 

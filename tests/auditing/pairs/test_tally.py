@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from likewise.comparable.engines.memory import _exhaustive, _parts, _queries
 from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, audit, load_dataset, mine_pairs
@@ -19,6 +18,7 @@ from likewise.auditing.pairs import _gather, _tally
 from likewise.auditing.pairs._gather import can_tally, tally_pairs
 from likewise.auditing.pairs._tally import PairTally
 from likewise.comparable._internal import Bunch
+from likewise.comparable.engines import _asking, _exhaustive
 
 EXACT = (
     *("n", "weight", "n_flips", "n_above", "most", "gap_buckets", "rank_gap_buckets", "gap_bins"),
@@ -94,16 +94,16 @@ def test_no_number_of_threads_and_no_cut_into_batches_changes_a_digit(
     table, scores = make_people(seed)
     expected = tally(table, scores, RULE, seed)
     for n_cores, n_queries in ((1, 7), (3, 1), (5, 64)):
-        monkeypatch.setattr(_queries, "n_cores", lambda n=n_cores: n)
-        monkeypatch.setattr(_parts, "MOST", n_queries)
+        monkeypatch.setattr(_asking, "n_cores", lambda n=n_cores: n)
+        monkeypatch.setattr(_asking, "PART", n_queries)
         assert_equal(tally(table, scores, RULE, seed), expected)
 
 
 def test_wide_stretches_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     table, scores = make_people(0)
     expected = tally(table, scores, RULE, 0)
-    monkeypatch.setattr(_queries, "n_cores", lambda: 4)
-    monkeypatch.setattr(_parts, "MOST", 8)
+    monkeypatch.setattr(_asking, "n_cores", lambda: 4)
+    monkeypatch.setattr(_asking, "PART", 8)
     names = "MOST_WIDE", "AT_ONCE", "MOST_ROOM"
     for most in ((1, 1, 0), (100, 7, 5), (300, 1 << 16, 1 << 18)):
         for name, value in zip(names, most, strict=True):

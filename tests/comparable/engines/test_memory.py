@@ -14,7 +14,7 @@ from tests.sizes import sized
 
 from likewise import CodedTable, Comparability, count_pairs, group_pairs, iter_pairs, mine_pairs, sample_pairs
 from likewise.comparable._internal import visit_pairs
-from likewise.comparable.engines import _columns, _exhaustive, _plan, _problem, _repeated, _search
+from likewise.comparable.engines import _asking, _columns, _exhaustive, _plan, _problem, _repeated, _search
 
 
 @pytest.fixture(autouse=True)
@@ -102,9 +102,9 @@ def test_no_plan_changes_the_answer(planned: Any, cases: st.SearchStrategy[Any])
 def test_short_of_room_it_goes_on_where_it_got_to(
     n_cores: int, planned: Any, monkeypatch: pytest.MonkeyPatch, cases: st.SearchStrategy[Any]
 ) -> None:
-    monkeypatch.setattr(_search, "n_cores", lambda: n_cores)
-    monkeypatch.setattr(_search, "PART", 4)
-    monkeypatch.setattr(_search, "ROOM", 3)
+    monkeypatch.setattr(_asking, "n_cores", lambda: n_cores)
+    monkeypatch.setattr(_asking, "PART", 4)
+    monkeypatch.setattr(_asking, "ROOM", 3)
     for module in (_search, _repeated):
         monkeypatch.setattr(module, "CHUNK", 3)
 

@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.comparable.engines._asking import BucketSearch, ask_all, name_pairs
 from likewise.comparable.engines._buckets import Buckets
 from likewise.comparable.engines._columns import Rows
 from likewise.comparable.engines._joining import AIMED, WINDOWS, Asked, Joined
 from likewise.comparable.engines._plan import Signature
 from likewise.comparable.engines._problem import Pairs, join_chunks
-from likewise.comparable.engines._search import MemoryEngine, ask_all, name_pairs
 
 PILOT: Final = 4_096  # places tried under each signature before it is known how many will be needed
 SETTLED: Final = 40_000  # pairs that make the estimate good to half a percent
@@ -36,7 +36,7 @@ class Drawn(NamedTuple):
     error: float  # standard error of that
 
 
-def draw_pairs(search: MemoryEngine, n: int, random: np.random.Generator) -> Drawn | None:
+def draw_pairs(search: BucketSearch, n: int, random: np.random.Generator) -> Drawn | None:
     """Draw ``n`` different pairs; None, if there are too few for that to be the quicker way."""
     places = [_Places(search, signature) for signature in search.plan.signatures()]
     totals = np.array([some.n for some in places], np.int64)
@@ -68,7 +68,7 @@ def draw_pairs(search: MemoryEngine, n: int, random: np.random.Generator) -> Dra
 class _Places:
     """The windows of all nodes under one signature. Their buckets are laid out anew for each draw: few fit."""
 
-    def __init__(self, search: MemoryEngine, signature: Signature) -> None:
+    def __init__(self, search: BucketSearch, signature: Signature) -> None:
         self._search, self._signature = search, signature
         self._only_after = search.packed.is_within
         buckets = search.lay(signature, only_after=self._only_after)

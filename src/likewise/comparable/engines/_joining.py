@@ -122,6 +122,26 @@ def _are_comparable(words: Any, node: Any, other: Any, tests: Any) -> Any:
     return passes
 
 
+@compiled_part
+def _sift(
+    words: Any, order: Any, node: Any, at: Any, to: Any, first: Any, last: Any, numbers: Any, seconds: Any, n: Any
+) -> Any:
+    """Write those of some places, whose nodes are in a window, that pass the first test; return how many there are."""
+    discrete_at, near_at, low_at, guard, fill, near_guard, few, may_be_alike = numbers
+    head, own, near, low = words[node, 0], words[node, discrete_at], words[node, near_at], words[node, low_at]
+    near |= near_guard
+    for place in range(np.uint64(at), np.uint64(to)):
+        that = np.uint64(order[place])
+        bits = ((words[that, discrete_at] ^ own) + fill) & guard
+        within = ((words[that, near_at] | near_guard) - low) & (near - words[that, low_at])
+        passes = (bits & (bits - ONE) & few == ZERO) & (within & near_guard == near_guard)
+        passes &= ((words[that, 0] ^ head) >> HALF != ZERO) | (may_be_alike != ZERO)
+        passes &= that - np.uint64(first) <= np.uint64(last - first)  # unsigned: lower ones are far above
+        seconds[n] = place
+        n += np.uint64(passes)
+    return n
+
+
 @compiled
 def join(nodes: Any, buckets: Any, asked: Any, tests: Any, room: Any) -> tuple[Any, Any, Any]:
     """Find the partners of the nodes at some places, as far as there is room for.
@@ -132,7 +152,6 @@ def join(nodes: Any, buckets: Any, asked: Any, tests: Any, room: Any) -> tuple[A
     """
     (words, window), (order, run_start, combination, begin, end) = nodes, buckets
     places, start, stop, offsets, what, only_after = asked
-    discrete_at, near_at, low_at, guard, fill, near_guard, few, may_be_alike = tests[0]
     firsts, counts, seconds, lows, highs = room
     n_firsts, n_found, run, last_run, last_begun = 0, np.uint64(0), 0, len(run_start) - 1, -1
     while last_run - run > 1:  # to the run of the first place
@@ -151,10 +170,9 @@ def join(nodes: Any, buckets: Any, asked: Any, tests: Any, room: Any) -> tuple[A
             last_begun = run
         node, n_before = np.uint64(order[here]), n_found
         first, last = window[node, 0], window[node, 1]
-        head, own, near, low = words[node, 0], words[node, discrete_at], words[node, near_at], words[node, low_at]
-        near, own_combination, offset = near | near_guard, np.int64(head >> HALF), offsets[k] if what == AIMED else 0
+        head, offset = words[node, 0], offsets[k] if what == AIMED else 0
         for other in range(begin[run], end[run]):
-            if combination[other] == -1 or combination[other] == own_combination:
+            if combination[other] == -1 or combination[other] == np.int64(head >> HALF):
                 continue
             number, stop_here = other - begin[run], np.int64(run_start[other + 1])
             at, to = np.int64(run_start[other]), stop_here
@@ -175,16 +193,7 @@ def join(nodes: Any, buckets: Any, asked: Any, tests: Any, room: Any) -> tuple[A
                 at, to, offset = at + offset, at + offset + 1, -1
             if n_found + np.uint64(to - at) > np.uint64(len(seconds)):
                 return n_firsts, n_before, k
-            n_sifted = n_found
-            for place in range(np.uint64(at), np.uint64(to)):
-                that = np.uint64(order[place])
-                bits = ((words[that, discrete_at] ^ own) + fill) & guard
-                within = ((words[that, near_at] | near_guard) - low) & (near - words[that, low_at])
-                passes = (bits & (bits - ONE) & few == ZERO) & (within & near_guard == near_guard)
-                passes &= ((words[that, 0] ^ head) >> HALF != ZERO) | (may_be_alike != ZERO)
-                passes &= that - np.uint64(first) <= np.uint64(last - first)  # unsigned: lower ones are far above
-                seconds[n_sifted] = place
-                n_sifted += np.uint64(passes)
+            n_sifted = _sift(words, order, node, at, to, first, last, tests[0], seconds, n_found)
             for s in range(n_found, n_sifted):
                 that = np.uint64(order[np.uint64(seconds[s])])
                 passes = _are_comparable(words, node, that, tests)
