@@ -2,10 +2,9 @@
 How differently does a model score comparable people?
 =====================================================
 
-Two people are comparable here when they have the same income label, differ in at most one discrete column and hardly in
-any number, and differ in marital status, which we call sensitive. A model compares nobody; it scores one person at a
-time. So we look for the pairs, and see how far apart the two scores are. The model is a logistic regression of the
-Adult census data.
+Two people are comparable here if they have the same income label, differ in at most one discrete column and hardly in
+any number, and differ in marital status, the sensitive attribute. We find all such pairs in the Adult census data and
+measure how far apart a logistic regression scores them.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +21,9 @@ columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words
 model = make_pipeline(columns, LogisticRegression(max_iter=1000)).fit(data.train.X, data.train.y)
 
 # %%
-# The audit is of people whom the model has not seen. It gets the schema of the training rows: "near" is a share of the
-# range that a column had there.
+# The audit uses test rows, and the schema of the training rows: a tolerance is a share of the range that a column had
+# there. The excess leads the result: how much more people's scores differ from comparable people of other groups than
+# from those of their own.
 
 schema = data.roles.learn(data.train.X)
 found = audit(model, data.test.X, data.test.y, roles=schema, rule=data.rule, n_resamples=200)
@@ -31,10 +31,8 @@ print(data.rule.describe(data.roles).replace("; ", ";\n  "))
 print(found)
 
 # %%
-# A gap is the distance between the two scores of a pair. The two labels are drawn apart: there are far fewer pairs of
-# one than of the other, and an average over both would hide it. The outline is the baseline, pairs that are equal in
-# marital status too. It shows how far apart the model puts people for every other reason. Where the bars reach further
-# to the right than the outline, marital status or what goes with it comes on top.
+# A gap is the absolute difference of the two scores of a pair. The labels are drawn separately, because one has far
+# fewer pairs. The outline is the baseline: pairs with the same marital status, whose scores differ for other reasons.
 
 figure, (top, bottom) = plt.subplots(2, figsize=(7.5, 7.5), layout="constrained")
 found.plot_gaps(top, label=1).set_title("Income above 50,000 dollars", loc="left", pad=24)
@@ -42,5 +40,4 @@ found.plot_gaps(bottom, label=0).set_title("Income of 50,000 dollars or less", l
 plt.show()
 
 # %%
-# The coverage printed above is as important as the picture. Of people without a comparable partner, this audit knows
-# nothing.
+# The coverage printed above is as important as the picture: unmatched people are not covered.

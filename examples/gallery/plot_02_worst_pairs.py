@@ -2,9 +2,8 @@
 Which two comparable people are treated most differently?
 =========================================================
 
-An average of many gaps is hard to picture. Two people side by side are not: what they have in common, what differs, and
-what the model made of it. An audit keeps its worst pairs for that purpose. Here it is again the logistic regression of
-the Adult census data.
+Two people side by side are easier to judge than an average: what they share, what differs, and what the model made of
+it. An audit keeps pairs to look at. The model is again a logistic regression on the Adult census data.
 """
 
 import matplotlib.pyplot as plt
@@ -27,8 +26,8 @@ for case in found.worst[:5]:
     print(f"rows {case.left_row} and {case.right_row}: gap {gap:.1f} points, differ in {differing}")
 
 # %%
-# The pair with the largest gap, column by column, with the sensitive column first. Tinted rows are those in which the
-# rule sees a difference. The last row is the model's answer: the probability of an income above 50,000 dollars.
+# The first pair, column by column, with the sensitive column first. Tinted rows differ. The last row is the model's
+# score: the probability of an income above 50,000 dollars.
 
 case = found.worst[0]
 rows = [("", f"row {case.left_row}", f"row {case.right_row}")]
@@ -49,6 +48,5 @@ for y, (row, tint) in enumerate(zip(rows, tints, strict=True)):
 plt.show()
 
 # %%
-# A pair is a question and not a verdict. The rule calls these two comparable. Whether the tinted rows justify the gap
-# is for somebody to say who knows the case; ``likewise.auditing.review_table(found.to_record())`` is a sheet to
-# write it on, and ``merge_reviews`` reads it back.
+# A pair is a question, not a verdict. Whether the tinted rows justify the gap is for somebody who knows the case:
+# ``found.save(folder)`` writes a review sheet, and ``merge_reviews`` reads it back.

@@ -2,9 +2,9 @@
 What do antidotes for one person look like?
 ===========================================
 
-An antidote is a made-up person: comparable to a real one, its source, with the source's label and other sensitive
-values. A model that is trained on both is told that the label does not hang on the sensitive values. Here are antidotes
-for one person of the Adult census data, where marital status is sensitive.
+An antidote is a synthetic record: comparable to a real person, its source, with the same label and a different
+sensitive attribute. Training on both teaches a model that the attribute does not matter. Here are antidotes of one
+person of the Adult census data, where marital status is sensitive.
 """
 
 import matplotlib.pyplot as plt
@@ -13,21 +13,20 @@ import numpy as np
 from likewise import GibbsGenerator, load_dataset
 
 data = load_dataset("adult")
-X, y = data.train.X[:8000], data.train.y[:8000]  # few rows, few steps: this page is made in seconds
+X, y = data.train.X[:8000], data.train.y[:8000]  # few rows and few steps, for speed
 generator = GibbsGenerator(data.roles, data.rule, n_iterations=200, width=96, random_state=0).fit(X, y)
 
 # %%
-# The generator is asked many times for antidotes of a single row. It never gives the same one twice, and none that is
-# not comparable to the source. Of the sensitive values that are not plausible for this person, it makes none.
+# Asked repeatedly for antidotes of one row, the generator never returns the same one twice, and only comparable ones.
+# Sensitive values that are implausible for this person do not occur.
 
 antidotes = generator.generate(X[20:21], y[20:21], rounds=20)
 print(antidotes)
 print("comparable to the source:", data.rule.holds(antidotes.sources, antidotes.table).all())
 
 # %%
-# Three of them with different marital status, beside the source. Tinted cells are those that changed. A discrete column
-# changes where its old value no longer fits, or fits as well as another; the rule allows one such change. A number may
-# move by a small share of its range.
+# Three of them with different marital status, beside the source; changed cells are tinted. The rule allows one discrete
+# column to change and numbers to move by a small share of their range.
 
 _, firsts = np.unique(antidotes.frame["marital-status"], return_index=True)
 chosen = sorted(firsts)[:3]
@@ -49,5 +48,4 @@ for line, name in enumerate(changed, start=1):
 plt.show()
 
 # %%
-# Antidotes are there to train on. They are not people, so they are not to be counted, and a model trained on them is to
-# be audited on real ones.
+# Antidotes are for training only: audit a model that was trained on them on real people.

@@ -2,9 +2,8 @@
 What do comparable pairs in its loss change in an XGBoost model?
 ================================================================
 
-``ConsistentClassifier`` fits a model of yours with the comparable pairs of its training rows in the loss. We do that
-with XGBoost on the COMPAS data, where race and sex are sensitive, and audit the model before and after on people whom
-neither has seen. It takes a second.
+``ConsistentClassifier`` fits your model with the comparable pairs of its training rows in the loss. Here that is
+XGBoost on the COMPAS data, where race and sex are sensitive, audited on test rows before and after.
 """
 
 import matplotlib.pyplot as plt
@@ -30,17 +29,16 @@ before, after = (
 )
 
 # %%
-# Gaps also shrink when a model simply says less. That is why the ranks, the spread of the scores and how well they
-# predict are looked at, too, and why ``compare_audits`` adds a note where scores were squeezed together.
+# Gaps also shrink when all scores move closer together, so look at rank gaps, the spread of the scores and performance,
+# too; ``compare_audits`` adds a note where scores collapsed.
 
 print(compare_audits(before, after))
 
 # %%
-# Hollow dots are before, filled ones after, and the lines are confidence intervals of each. The interval of the change,
-# printed above, is narrower: both models scored the same pairs. The baseline is of pairs that are equal in race and
-# sex, and shows how far apart the model puts people anyway.
+# Hollow dots are before, filled ones after, with confidence intervals. The interval of the change, printed above, is
+# narrower, since both models scored the same pairs. The baseline is pairs of the same race and sex.
 
-names = {"gap_mean": "mean gap", "same_group_gap_mean": "baseline", "flip_rate": "share of pairs with\ntwo decisions"}
+names = {"gap_mean": "mean gap", "same_group_gap_mean": "baseline", "flip_rate": "pairs with different\ndecisions"}
 figure, axes = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 for found, shift, fill, label in ((before, -0.13, "white", "before"), (after, 0.13, "#3d85c6", "after")):
     places = [place + shift for place in range(len(names))]

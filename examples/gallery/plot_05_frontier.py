@@ -2,9 +2,9 @@
 How much smaller can gaps get, and at what loss?
 ================================================
 
-One number says how much comparable pairs count in the loss of a model. ``FrontierSearch`` tries a range of such weights
-and compares each model with the plain one, by cross-validation: everybody is scored by models that did not see
-them. It chooses the smallest gaps among the models that lose no more than you allow.
+A weight says how much comparable pairs count in the loss of a model. ``FrontierSearch`` tries a range of weights by
+cross-validation and chooses the smallest gaps among the models that lose no more performance than you allow: a search
+for a less discriminatory alternative (LDA).
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words
 model = ConsistentClassifier(make_pipeline(columns, LogisticRegression(max_iter=1000)), data.roles, data.rule)
 
 # %%
-# What counts as unfair is the mean rank gap here: how far apart two comparable people are among all people in order of
-# their scores. A model cannot lower it by moving all scores together. What may be lost is average precision.
+# Unfairness is the mean rank gap here, which a model cannot lower by moving all scores together. The budget is one
+# percentage point of average precision.
 
 search = FrontierSearch(model, unfairness="rank_gap_mean", max_loss=0.01, folds=3, random_state=0)
 search.fit(data.train.X, data.train.y)
@@ -30,8 +30,7 @@ print(search.summary())
 
 # %%
 # Each dot is a model, with confidence intervals in both directions. Beyond the dashed line a model loses more than the
-# budget. The ringed one was chosen. Where a horizontal line reaches across zero, the loss may be chance. The model was
-# chosen by these numbers, so they flatter it: audit it on other people before you quote them.
+# budget. The ringed one was chosen. Selection makes its numbers optimistic: audit it on other people.
 
 search.plot()
 plt.show()

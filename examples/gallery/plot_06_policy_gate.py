@@ -2,8 +2,8 @@
 Can a test fail when comparable people are treated differently?
 ===============================================================
 
-A policy is a few limits on what an audit measures. ``assert_passes`` holds an audit against them, beside all the other
-tests of a project. The lender here is made up, and so is the harm: it scores the people of one group lower.
+A policy is a list of limits on what an audit measures. ``assert_passes`` checks them beside the other tests of a
+project. The lender is synthetic: it scores the people of one group lower.
 """
 
 import subprocess
@@ -30,7 +30,7 @@ def test_similar_people_are_treated_alike():
 """
 
 # %%
-# Policy and test go into files, and pytest runs the test as it would in a build.
+# Policy and test go into files, and pytest runs them as a build would.
 
 with tempfile.TemporaryDirectory() as folder:
     Path(folder, "policy.toml").write_text(POLICY)
@@ -39,9 +39,9 @@ with tempfile.TemporaryDirectory() as folder:
     print(subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout)
 
 # %%
-# The same as a picture: shaded is what the policy does not allow, the line is the confidence interval. A limit is met
-# when the whole interval is outside the shade, and not met when all of it is inside. Where it reaches to both sides
-# nobody can tell; the test fails then, too, unless you say ``inconclusive="skip"`` or ``"pass"``.
+# The same as a picture: the policy does not allow the shaded side, and the line is the confidence interval. A limit is
+# met when the whole interval is outside the shade. Where the interval contains the limit, the verdict is inconclusive,
+# and the test fails unless you say ``inconclusive="skip"`` or ``"pass"``.
 
 data = load_dataset("planted")
 found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule, n_resamples=200)
@@ -54,5 +54,5 @@ for axes, check in zip(rows, found.judge(Policy.from_toml_text(POLICY)).checks, 
     axes.hlines(0, low, high, color="#3d85c6", linewidth=3)
     axes.plot(check.measure.value, 0, "o", color="#3d85c6", markersize=8)
     axes.set_title(f"{check.name} = {check.limit:g}: {check.outcome}", loc="left", fontsize="medium")
-figure.supxlabel("What was found: a mean gap, a share of pairs, an area", fontsize="medium")
+figure.supxlabel("Measured value", fontsize="medium")
 plt.show()

@@ -2,8 +2,8 @@
 Can I stay in polars from the file to the evidence?
 ===================================================
 
-likewise takes polars frames as they are, and what it finds are plain arrays that go straight back into one. People,
-labels and scores come from one file here, as whoever audits somebody else's model might get them.
+likewise takes polars frames, and its results are arrays that go straight back into one. People, labels and scores come
+from one file here, as in an audit of somebody else's model.
 """
 
 import tempfile
@@ -27,8 +27,8 @@ score = pl.Series("score", model.predict_proba(data.test.X)[:, 1])
 data.test.X.with_columns(data.test.y.alias("no_recidivism"), score).write_parquet(file)
 
 # %%
-# Name the label and what is sensitive. What the other columns are is worked out, and ``describe`` tells it; any of them
-# can be set right, as the three counts are here. The scores are a column, called by its name.
+# Name the label and the sensitive columns. The roles of the others are inferred; ``describe`` lists them, and any can
+# be corrected, as the three counts are here. Scores are named by their column.
 
 people = pl.read_parquet(file)
 counts = ["juv_fel_count", "juv_misd_count", "juv_other_count"]
@@ -38,8 +38,8 @@ found = audit("score", people, roles=roles, n_resamples=0)
 print(found)
 
 # %%
-# Now the pairs as a frame, with whatever column of the people one likes to ask about. Among people of which age are
-# comparable people scored furthest apart? Dots are medians, lines go from the lower to the upper quartile.
+# The pairs as a frame, with a column of the people: at which age are comparable people scored furthest apart? Dots are
+# medians, lines go from the lower to the upper quartile.
 
 pairs = pl.DataFrame({"gap": found.gaps, "age": people["age"].gather(found.pairs.left)})
 low, high = pl.col("gap").quantile(0.25).alias("low"), pl.col("gap").quantile(0.75).alias("high")

@@ -2,8 +2,8 @@
 How do pairs and time grow up to a million rows?
 ================================================
 
-Twice the people have about four times the pairs, so a list of all of them is soon too long. Counting needs no list, and
-neither does drawing some pairs at random. We make larger tables of the Adult census data by drawing its rows anew.
+Twice the people have about four times the pairs, so a list of all pairs is soon too long. Counting and sampling need
+no list. Larger tables are resampled from the rows of the Adult census data.
 """
 
 import time
@@ -23,8 +23,8 @@ for n_rows in (len(people), 100_000):  # compiles what is timed below
     sample_pairs(table, data.rule, n=10)
 
 # %%
-# ``count_pairs`` is exact, by label and by sensitive values. ``sample_pairs`` draws different pairs, each as likely as
-# any other, and knows how many there are in all.
+# ``count_pairs`` is exact, by label and by sensitive values. ``sample_pairs`` draws uniformly without replacement and
+# counts all pairs, too.
 
 sizes = (30_000, 125_000, 250_000, 500_000, 750_000, 1_000_000)
 pairs, seconds = [], []
@@ -40,8 +40,8 @@ for n_rows in sizes:
     print(f"{n_rows:,} rows: {sampled}, by label {counted.by_label}")
 
 # %%
-# The pairs bend upwards, with the square of the rows. The time it takes to count or to sample them goes with the rows.
-# Rows repeat in tables that are made like this, which is easier than as many different people.
+# Pairs grow with the square of the rows, time about linearly. Rows repeat in resampled tables, which is easier than as
+# many different people.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.6), layout="constrained")
 left.plot(sizes, pairs, "o-", color="#3d85c6")

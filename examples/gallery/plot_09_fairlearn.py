@@ -2,8 +2,8 @@
 Can groups be treated equally and people not?
 =============================================
 
-A group metric, such as those of fairlearn, compares averages over groups. likewise compares people. Each may look fine
-where the other does not. We make up applicants for whom both happen, with two ways to score them.
+Group metrics, such as those of fairlearn, compare averages over groups; likewise compares people. Each may look fine
+where the other does not. Here are synthetic applicants for whom both happen, with two ways to score them.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ people["years"] = random.normal(12, 3, 4000) - 4 * (people["sex"] == "women")  #
 did_well = (people["test"] + random.normal(0, 15, 4000) > 50).astype(int)
 
 # %%
-# One score goes by the test, with a bonus for men in the north and for women in the south. For either sex, bonus and
-# penalty cancel out over the regions. The other score goes by the years of experience alone and is blind to sex.
+# One score is the test with a bonus for men in the north and for women in the south, which cancels out over the
+# regions. The other is years of experience alone and is blind to sex.
 
 bonus = np.where((people["sex"] == "men") == (people["region"] == "north"), 15, -15)
 scores = {
@@ -45,7 +45,7 @@ for (left, right), (name, score) in zip(grid, scores.items(), strict=True):
     right.set_title(f"Mean gap {found['gap_mean'].value:.0%}", loc="left", fontsize="medium")
     right.set_ylabel("Share of the pairs")
     right.yaxis.set_major_formatter("{x:.0%}")
-grid[1, 0].set(xlim=(0, 1), xlabel="Share of the group with a yes")
+grid[1, 0].set(xlim=(0, 1), xlabel="Selection rate of the group")
 grid[1, 1].set(xlim=(0, 0.4), xlabel="Gap between two comparable people")
 for axes in grid.flat:
     axes.xaxis.set_major_formatter("{x:.0%}")
@@ -53,6 +53,6 @@ for axes in grid.flat:
 plt.show()
 
 # %%
-# In the first row, groups are treated alike and comparable people are not. In the second it is the other way round:
-# comparable people get nearly the same score, and the group with fewer years gets fewer of the jobs. Whether years may
-# count at all is a question that pairs cannot answer, since the rule has already said that they may.
+# In the first row, groups are treated alike and comparable people are not (disparate treatment). In the second,
+# comparable people get nearly the same score, and the group with fewer years is selected less often (disparate impact).
+# Whether years may count at all is a question that pairs cannot answer: the rule has already said that they may.

@@ -2,9 +2,9 @@
 Who is scored lower where two attributes are sensitive?
 =======================================================
 
-Where race and sex are both sensitive, a rule can ask that two people differ in any of them, or in all. And between any
-two combinations of race and sex, gaps have a direction: who is scored lower. We fit a logistic regression to the COMPAS
-data. A high score is good here: it is the probability of no new charge within two years.
+Where race and sex are both sensitive, a rule can ask that two people differ in any of them, or in all; and between two
+combinations of race and sex, gaps have a direction. The model is a logistic regression on the COMPAS data. A high score
+is good: it is the probability of no new charge within two years.
 """
 
 import matplotlib.pyplot as plt
@@ -30,9 +30,9 @@ print("any:", repr(found))
 print("all:", repr(strict))
 
 # %%
-# Every field is the mean signed gap of the pairs found with "any", in points: row minus column. Brown means that people
-# of the row are scored lower than comparable people of the column. Framed fields are those that "all" finds as well.
-# Bold numbers are hardly chance, given how many were tested. Fields of fewer than 30 pairs stay empty.
+# Each cell is the mean signed gap of the pairs found with "any", in percentage points: row minus column. Brown: people
+# of the row are scored lower. Framed cells are also found with "all". Bold: the adjusted gap is significant at 5 %
+# (Holm). Cells of fewer than 30 pairs stay empty.
 
 shown = [one for one in found.directions if one.n_pairs >= 30]
 names = sorted({one.origin for one in shown} | {one.target for one in shown}, key=lambda values: values[::-1])
@@ -50,5 +50,7 @@ axes.imshow(means, cmap="BrBG", vmin=-1.6 * largest, vmax=1.6 * largest)
 labels = [f"{race}\n{sex}" for race, sex in names]
 axes.set_xticks(range(len(names)), labels=labels, rotation=40, ha="right", rotation_mode="anchor")
 axes.set_yticks(range(len(names)), labels=labels)
-axes.set(xlabel="beside comparable people of this one", ylabel="Mean signed gap of people of this combination (points)")
+axes.set(
+    xlabel="... and comparable people of this group", ylabel="Mean signed gap (pp) between people of this group ..."
+)
 plt.show()

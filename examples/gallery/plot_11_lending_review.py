@@ -2,8 +2,8 @@
 How does an examiner get from a lender's decisions to a reviewed file?
 ======================================================================
 
-There are applications and decisions: no scores, and no outcomes of those who were denied. Which denied applicants have
-an approved counterpart who is no better qualified? The lender is made up: it takes points off the score of one group.
+There are applications and decisions, but no scores and no outcomes of those who were denied. Which denied applicants
+have an approved counterpart who is no better qualified? The lender is synthetic: it scores one group lower.
 """
 
 import csv
@@ -28,8 +28,8 @@ roles = Roles(sensitive="group", discrete=discrete, continuous=list(limits), ign
 found = audit(decisions, people, roles=roles, rule=rule, favourable="approved", reference="blue", n_worst=12)
 print(found.record.rule_in_words)
 # %%
-# With a control group named, numbers are told from the target's side. A single transition can be limited; both
-# directions are shown, as a count of denied targets alone proves nothing.
+# With a control group named, numbers are from the target's side. Both directions are shown, as a count of denied
+# targets alone proves nothing. A single transition can be limited.
 for name in ("signed_gap", "control_only_rate", "target_only_rate", "control_only_rate[mirror]", "impact_ratio"):
     print(f"{name:24} {found[name]}")
 print(found.judge(Policy(transitions={"group: blue → green": {"min_signed_gap": -0.05}})))
@@ -44,7 +44,7 @@ axes.set_xlabel("Share of matched pairs, with its confidence interval")
 axes.legend(frameon=False, loc="lower right")
 plt.show()
 # %%
-# The worst pairs go out as a sheet and come back with what a reviewer found: here by a script, else by a spreadsheet.
+# Pairs go out as a review sheet and come back with dispositions: here from a script, else from a spreadsheet.
 with tempfile.TemporaryDirectory() as folder:
     write_review_sheet(found.to_record(), sheet := Path(folder, "review.csv"))
     rows = list(csv.DictReader(sheet.read_text("utf-8").splitlines()))

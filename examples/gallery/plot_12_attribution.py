@@ -2,9 +2,9 @@
 Which column makes the gap?
 ===========================
 
-A model that never sees sex can still score comparable men and women differently, by a column that stands for it. We
-fit a logistic regression on Adult without the column, and split the gaps between comparable women and men over the
-columns in which they differ.
+A model that never sees sex can still score comparable men and women differently, through proxies. Here is a logistic
+regression on Adult without the column; we split the gaps between comparable women and men over the columns in which
+they differ.
 """
 
 from dataclasses import replace
@@ -30,8 +30,8 @@ found = audit(model, data.test.X, data.test.y, roles=roles.learn(data.train.X), 
 print(repr(found))
 
 # %%
-# The model was not given sex. The gaps come from marital status, relationship and occupation, in which comparable
-# women and men may differ, and which stand for sex in part. The parts add up to the mean gap.
+# The gaps come from marital status, relationship and occupation, in which comparable women and men may differ. The
+# parts add up to the mean gap.
 
 split = attribute_gaps(found, model)
 print(split)

@@ -2,9 +2,9 @@
 How far could anybody comparable be from each person?
 =====================================================
 
-In Adult, fewer than a third of the people have a comparable person in the table. For a model that can be looked into,
-a certificate bounds the gap between each person and everybody who would be comparable, in the table or not. Some of
-those rows describe nobody, such as a husband who never married, so a generator says how plausible they are.
+In Adult, fewer than a third of the people have a comparable partner in the table. For linear models and trees, a
+certificate bounds how differently the model could score anybody comparable, real or hypothetical. Some of those rows
+describe nobody, such as a husband who never married, so a generator says how plausible they are.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ certified = certify_audit(found, model)
 print(certified)
 
 # %%
-# The worst row of each person is an exact answer here, and the model itself has scored it. With a generator that knows
-# how columns go together, only rows are chosen that fit as well as the values of 5 % of the people; the bound stays.
+# The worst row of each person is exact here. With a generator that knows how columns go together, only rows are shown
+# that fit at least as well as the worst-fitting 5 % of people; the bound stays.
 
 train = data.train.X.iloc[:8000], data.train.y[:8000]
 generator = GibbsGenerator(data.roles, data.rule, n_iterations=400, width=64, random_state=0).fit(*train)
@@ -41,7 +41,7 @@ for change in worst.changes:
     print(f"  {change.column}: {change.person} -> {change.comparable}")
 
 # %%
-# Few people are far from somebody in the table, because few have anybody there. What could be is another matter.
+# Few people have a large gap to somebody in the table, because few have a partner there. Hypothetical partners differ.
 
 figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
 curves = {

@@ -2,9 +2,9 @@
 Who is scored lower than comparable people, beyond chance?
 ==========================================================
 
-The largest gaps are always somebody's, also where all is chance. Here we know the truth: in two of twenty branches the
-group "green" is scored lower by 0.1. We name the people who are scored lower than comparable people by more than equal
-people differ, with at most 5 % of false names expected.
+Somebody always has the largest gap, even if all is chance. Here we know the truth: in two of twenty branches the group
+"green" is scored lower by 0.1. We name the people who are scored lower than comparable people by more than same-group
+pairs differ, with an expected share of false names of at most 5 %.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from likewise import Comparability, Roles, audit, name_people
 random = np.random.default_rng(0)
 branch, group = random.integers(20, size=2_000), random.choice(["blue", "green"], 2_000)
 is_lowered = (group == "green") & (branch < 2)
-scores = np.clip(0.6 + random.normal(0, 0.02, 2_000) - 0.1 * is_lowered, 0, 1)  # what a real model does to equal people
+scores = np.clip(0.6 + random.normal(0, 0.02, 2_000) - 0.1 * is_lowered, 0, 1)  # noise, as of a real model
 people = pd.DataFrame({"group": group, "branch": branch.astype(str)})
 roles, rule = Roles(sensitive="group", discrete=["branch"]), Comparability(max_discrete_changes=0)
 found = audit(scores, people, roles=roles, rule=rule, n_resamples=200)
@@ -24,8 +24,8 @@ named = name_people(found, false_discovery_rate=0.05)
 print(named)
 
 # %%
-# Nearly everybody who is named is scored lower by this lender. The list of the largest gaps, as long as that of the
-# names, also has people on it who are scored higher, and people whom chance put there.
+# Nearly everybody named is scored lower by this lender. An equally long list of the largest gaps also has people who
+# are scored higher, and people who are there by chance.
 
 rows = [person.row for person in named]
 largest = np.argsort(-np.nan_to_num(found.person_gaps))[: len(rows)]
@@ -33,8 +33,8 @@ print(f"named: {np.mean(is_lowered[rows]):.1%} scored lower")
 print(f"largest gaps: {np.mean(is_lowered[largest]):.1%} scored lower")
 
 # %%
-# Every matched person's mean difference from comparable people with other sensitive values. Those who are 10 points
-# lower are mostly named; small differences, which equal people have as well, name nobody.
+# Mean difference of every matched person from comparable people of other groups. Most of those who are 10 points lower
+# are named; differences as small as within groups name nobody.
 
 left, right = found.pairs.left, found.pairs.right
 own, other = np.concatenate([left, right]), np.concatenate([right, left])
