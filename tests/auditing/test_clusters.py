@@ -90,6 +90,18 @@ def test_the_excess_leaves_partners_of_the_own_cluster_out_and_is_left_without_e
     assert found.low == pytest.approx(found.value - 1.1 * t.ppf(0.975, max(n - 1, 1)) * error)
 
 
+def test_rates_of_groups_are_as_uncertain_as_the_clusters_that_are_decided_alike() -> None:
+    frame, _, labels = draw(7, 240)
+    clusters = np.arange(240) % 24
+    scores = np.where(clusters % 3, 0.9, 0.1)  # all of a cluster alike
+    alone, together = examine((frame, scores, labels)), examine((frame, scores, labels), clusters)
+    for one, other in zip(alone.groups, together.groups, strict=True):
+        assert one.selection_rate == other.selection_rate
+        assert other.n_effective is not None
+        assert other.n_effective <= 26  # as many as there are clusters, and not a hundred people
+        assert np.ptp(other.selection_interval) > 1.5 * np.ptp(one.selection_interval)  # type: ignore[arg-type]
+
+
 def test_nothing_is_concluded_from_nine_clusters() -> None:
     found = examine(draw(3), np.arange(120) % 9)
     assert {name: one.low for name, one in found.measures.items() if "gap_mean" in name and one.low is not None} == {}

@@ -169,8 +169,7 @@ def name_people(
         p_pairs[here] = _p_values(sizes[here], gaps)
     n_partners = np.bincount(own, minlength=len(values))
     people = np.flatnonzero((n_partners > 0) & chance.is_known)
-    weights = question.scores.weights
-    p_mean, means, largest = _average(own, (p_pairs, differences), None if weights is None else weights[other])
+    p_mean, means, largest = _average(own, (p_pairs, differences), question.scores.weighing.take(other).values)
     p_values = np.full(len(values), np.nan)
     p_values[people] = np.minimum(np.minimum(2.0, 1 / largest[people]) * p_mean[people], 1.0)
     adjusted = _adjust(p_values[people], dependence)
@@ -258,9 +257,8 @@ class _Chance:
         return {label: np.sort(gaps[of_pairs == label]) for label in np.unique(of_pairs).tolist()}
 
 
-def _average(own: Rows, columns: tuple[Floats, Floats], weights: Floats | None) -> tuple[Floats, Floats, Floats]:
+def _average(own: Rows, columns: tuple[Floats, Floats], times: Floats) -> tuple[Floats, Floats, Floats]:
     """Return two means over each person's partners, by the partners' weights, and the largest share of one partner."""
-    times = np.ones(len(own)) if weights is None else weights
     n_people = int(own.max(initial=-1)) + 1
     totals, largest = np.bincount(own, times, n_people), np.zeros(n_people)
     np.maximum.at(largest, own, times)

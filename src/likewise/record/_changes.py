@@ -114,8 +114,8 @@ def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: b
         sentence = "Nothing beyond chance: scores differ as much between comparable people of one group as of two."
     elif found.low > 0 and equal is not None and not (equal.low or 0.0) > 0:
         sentence = (
-            "Nothing beyond chance where all discrete columns are equal: the excess may come from those that may differ, "
-            "in which groups differ."
+            "Nothing beyond chance where all discrete columns are equal: the excess may come from those that may "
+            "differ, in which groups differ."
         )
     else:
         more = "more" if found.low > 0 else "less"

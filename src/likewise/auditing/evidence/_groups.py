@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.auditing.inference._intervals import Interval, interval_of_share
+from likewise.auditing.people._bounds import count_trials
 from likewise.auditing.people._performance import positives_of
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._reference import Reference
@@ -129,7 +130,7 @@ def measure_impact(rates: Iterable[GroupRate], n_people: int, confidence: float 
 
 @dataclass(frozen=True, slots=True)
 class _Selected:
-    """Which share of how many people is selected; of an effective number, where they are weighted."""
+    """Which share of how many people is selected; of an effective number, where they are weighted or in clusters."""
 
     rate: float
     n: float
@@ -137,14 +138,12 @@ class _Selected:
     @classmethod
     def of(cls, groups: Sequence[GroupRate]) -> _Selected:
         """Put groups together."""
-        if any(one.weight is not None for one in groups):
-            weights = [one.weight or 0.0 for one in groups]
-            rate = sum((one.selection_rate or 0.0) * weight for one, weight in zip(groups, weights, strict=True))
-            squares = sum(weight**2 / (one.n_effective or 1.0) for one, weight in zip(groups, weights, strict=True))
-            return cls(rate / sum(weights), sum(weights) ** 2 / squares)
-        known = [(one.selection_rate or 0.0, one.n_people) for one in groups]
-        n = sum(count for _, count in known)
-        return cls(sum(rate * count for rate, count in known) / max(n, 1), n)
+        known = [(one, one.n_people if one.weight is None else one.weight) for one in groups]
+        rate = sum((one.selection_rate or 0.0) * weight for one, weight in known)
+        sizes = [one.n_people if one.n_effective is None else one.n_effective for one in groups]
+        squares = sum(weight**2 / (size or 1.0) for (_, weight), size in zip(known, sizes, strict=True))
+        total = sum(weight for _, weight in known)
+        return cls(rate / (total or 1.0), total**2 / (squares or 1.0))
 
 
 def _least_ratio(rates: Iterable[GroupRate], min_people: int) -> tuple[_Selected, _Selected] | None:
@@ -153,7 +152,7 @@ def _least_ratio(rates: Iterable[GroupRate], min_people: int) -> tuple[_Selected
     rates = list(rates)
     has_control = {rate.columns for rate in rates if rate.is_reference}
     for rate in rates:
-        n = rate.n_people if rate.n_effective is None else min(rate.n_people, rate.n_effective)
+        n = rate.n_people if rate.weight is None else min(rate.n_people, rate.n_effective or 0.0)
         if len(rate.columns) == 1 and n >= min_people and rate.selection_rate is not None:
             families.setdefault(rate.columns, []).append(rate)
     found = []
@@ -312,23 +311,21 @@ def _shares(
 
 
 def _effective_sizes(scores: Scores, group: NDArray[np.int64], n_groups: int) -> list[float | None]:
-    """Return how many people of equal weight would leave each selection rate as uncertain.
+    """Return how many people of equal weight, apart from each other, would leave each selection rate as uncertain.
 
-    By the weights alone (Kish), or fewer where large weights go with one decision.
+    By weights and clusters alone (Kish), or fewer where large weights, or all of a cluster, go with one decision.
     """
-    if scores.weights is None:
+    if scores.weights is None and scores.units.numbers is None:
         return [None] * n_groups
-    weights, squares = scores.weights, np.square(scores.weights)
-    totals, sizes = (
-        np.bincount(group, weights, n_groups),
-        scores.weighing.effective_counts(group, n_groups),
-    )
+    decided = np.zeros(len(scores), np.bool_)
     if scores.decisions is not None and scores.task != "multiclass":
-        rates = np.bincount(group, weights * scores.decisions, n_groups) / np.where(totals > 0, totals, 1.0)
-        residuals = np.bincount(group, squares * np.square(scores.decisions - rates[group]), n_groups)
-        trials = rates * (1 - rates) * np.square(totals) / np.where(residuals > 0, residuals, 1.0)
-        sizes = np.where(residuals > 0, np.minimum(sizes, trials), sizes)
-    return list(map(float, sizes))
+        decided[:] = scores.decisions
+    sizes: list[float | None] = []
+    for number in range(n_groups):
+        some = np.flatnonzero((group == number) & scores.counting)
+        who = scores.weighing.take(some), scores.units.of_some(some)
+        sizes.append(float(count_trials(decided[some], *who)) if len(some) else 0.0)
+    return sizes
 
 
 def _refuse_lengths(scores: Scores, table: CodedTable) -> None:
