@@ -68,31 +68,37 @@ def test_what_cannot_be_seen_is_shown() -> None:
 
 def test_sections_come_in_order(judged: dict[str, Any]) -> None:
     assert heads(to_markdown(judged)) == [
-        "Verdict",
-        "Selection rates by group",
         "Differences between groups",
+        "Selection rates by group",
+        "Worst pairs, side by side",
         "What was compared",
-        "Notes",
-        "Gaps",
-        "Model performance and calibration",
-        "Worst pairs",
+        "Gaps by label",
+        "Excess over the same-group baseline",
         "Largest gap per person",
+        "Model performance and calibration",
         "Coverage by group",
         "How to reproduce",
         "What this does not show",
     ]
 
 
-def test_the_verdict_is_a_sentence_and_a_table(judged: dict[str, Any]) -> None:
-    written = section(to_markdown(judged), "Verdict")
-    assert "**Fail:** 1 of 3 limits not met, 1 cannot be judged." in written
+def test_the_first_lines_answer_and_judge(judged: dict[str, Any]) -> None:
+    written = to_markdown(judged).partition("\n## ")[0]
+    answers = (
+        "Scores differ more between",
+        "- Beyond chance: Excess: 7.50 pp",
+        "- Who is worse off: By sex: f compared",
+    )
+    answers += ("- Whom this is about: 193 of 1,000", "- Policy: Fail: 1 of 3 limits not met, 1 cannot be judged.")
+    places = [written.index(words) for words in answers]
+    assert places == sorted(places)
     assert "| fail | Mean gap, label yes | at most 20 pp | 31.60 pp (28.44 to 34.76) | 193 pairs |" in written
     assert "| pass | ROC AUC | at least 0.7 | 0.840 (0.756 to 0.924) | 1,000 people |" in written
     assert "- max_flip_rate: 30.00% (27.00% to 33.00%) cannot be told from" in written
 
 
 def test_without_a_policy_there_is_no_verdict(record: dict[str, Any]) -> None:
-    assert "Verdict" not in to_markdown(record)
+    assert "No policy was given, so there is no verdict." in to_markdown(record)
 
 
 def test_it_says_for_whom_it_speaks(record: dict[str, Any]) -> None:
@@ -102,7 +108,7 @@ def test_it_says_for_whom_it_speaks(record: dict[str, Any]) -> None:
 
 
 def test_gaps_come_by_label_with_baseline_and_excess(record: dict[str, Any]) -> None:
-    written = section(to_markdown(record), "Gaps")
+    written = section(to_markdown(record), "Gaps by label")
     assert heads(written, "###") == [
         "Label yes (positive): 193 pairs, baseline 386 pairs",
         "Label no: 40 pairs, baseline 80 pairs",
@@ -123,7 +129,7 @@ def test_without_a_baseline_there_are_no_columns_for_it(record: dict[str, Any]) 
     record["measures"] = {name: measures[name] for name in measures if not name.startswith(("same_group", "excess"))}
     written = to_markdown(record)
     assert "| Measure | Comparable pairs |\n" in written
-    assert "aseline" not in section(written, "Gaps")
+    assert "aseline" not in section(written, "Gaps by label")
 
 
 def test_directions_have_signs_intervals_p_values_and_balance(record: dict[str, Any]) -> None:
@@ -139,7 +145,7 @@ def test_directions_have_signs_intervals_p_values_and_balance(record: dict[str, 
 
 
 def test_ten_worst_pairs_are_side_by_side_with_differences_in_bold(record: dict[str, Any]) -> None:
-    written = section(to_markdown(record), "Worst pairs")
+    written = section(to_markdown(record, rows=True), "Worst pairs, side by side")
     assert len(heads(written, "###")) == 10
     assert "### 1. gap 50.00 pp, rank gap 40.00%, different decisions, label yes" in written
     assert "|  | Row 0 | Row 7, id p-17 | Difference |" in written
@@ -156,7 +162,7 @@ def test_of_very_many_columns_the_equal_ones_are_counted(record: dict[str, Any])
     same = {"role": "discrete", "left": "x", "right": "x", "differs": False, "shift": None, "tolerance": None}
     for pair in record["worst_pairs"]:
         pair["factors"] = [*({"column": f"c{i}", **same} for i in range(200)), *pair["factors"]]
-    written = section(to_markdown(record), "Worst pairs")
+    written = section(to_markdown(record, rows=True), "Worst pairs, side by side")
     assert "| age (continuous) | **30** | **31.5** |" in written
     assert "180 more columns are equal." in written
     assert written.count("(discrete)") == 10 * 21
@@ -169,9 +175,9 @@ def test_pairs_without_a_gap_are_no_worst_pairs(record: dict[str, Any]) -> None:
 
 
 def test_a_model_is_needed_to_have_it_again(record: dict[str, Any]) -> None:
-    assert "`likewise verify audit.json DATA`" in to_markdown(record)
+    assert "whether they agree: likewise verify audit.json DATA\n" in to_markdown(record)
     record["data"]["model"] = {"file": "m.onnx", "sha256": "ab", "trusted": []}
-    assert "`likewise verify audit.json DATA --model MODEL`" in to_markdown(record)
+    assert "likewise verify audit.json DATA --model MODEL" in to_markdown(record)
 
 
 def test_people_with_the_worst_gaps_are_listed(record: dict[str, Any]) -> None:
@@ -254,9 +260,6 @@ def test_what_could_not_be_measured_leaves_a_dash_or_a_sentence(record: dict[str
     written = to_markdown(record)
     assert "Label no: 0 pairs, baseline 0 pairs\n\nNothing could be measured." in written
     assert "| ROC AUC | - | 1,000 |" in written
-    assert not {
-        "Differences between groups",
-        "Worst pairs",
-        "Coverage and selection rates by group",
-        "Notes",
-    } & set(heads(written))
+    assert "No pair differs in a sensitive column, so there are no directions." in written
+    assert "All comparable people have equal scores." in written
+    assert not {"Coverage by group", "Notes"} & {*heads(written), *heads(written, "###")}

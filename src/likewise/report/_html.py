@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape as escape_html
 from importlib import resources
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from likewise._format import count_of
 from likewise.exceptions import ParameterError
 from likewise.record import AuditRecord
-from likewise.record._internal import Comparison, of_every_part, show_interval, show_value
-from likewise.report import _attribution as attribution
+from likewise.record._internal import Check, Comparison, of_every_part, show_interval, show_value
 from likewise.report import _charts as charts
-from likewise.report import _evidence as evidence
 from likewise.report import _measures as measures
 from likewise.report import _summary as summary
+from likewise.report._parts import TITLE, Part, change_part, list_parts
 from likewise.report._svg import draw_svg
-from likewise.report._text import Number, clean, count_left_out, isolate, measured, show, title
+from likewise.report._text import Number, Table, Value, clean, isolate, measured, show, title
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -31,14 +30,10 @@ STYLES: Final = ("report.css", "charts.css")
 CARD_STYLES: Final = ("card.css", "charts.css")
 SCRIPT: Final = "report.js"
 PAGE: Final = "report.html"
-PARTS: Final = "parts.html"
-TITLE: Final = "How differently similar people are scored"
 PAIRS_SHOWN: Final = (20, 8, 3)  # fewer where the page would be too large
 MAX_BYTES: Final = 2_900_000
 MAX_CARD_LABELS: Final = 4
 N_OPEN: Final = 3  # pairs unfolded at first
-
-Section = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +43,31 @@ class Figure:
     title: str
     value: str
     interval: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is above the parts of a page, and whence its numbers are."""
+
+    title: str
+    likewise: Value
+    file: Value | None = None
+    made_at: Value | None = None
+    origin: str = "the record, audit.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class First:
+    """The first section: a sentence, answers, and how the limits of the policy came out."""
+
+    title: str
+    lead: str
+    warning: str = ""
+    answers: Sequence[summary.Fact] = ()
+    outcome: str = ""
+    checks: Table | None = None
+    open: Sequence[Check] = ()
+    figures: Sequence[Figure] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +117,10 @@ def to_html(
         raise ParameterError("and before go together. Give both, or neither.", "comparison")
     changes = None
     if before is not None and comparison is not None:
-        changes = _changes(shown, AuditRecord.of(before), comparison)
-    template, page = load_template(PAGE), ""
+        changes = change_part(shown, AuditRecord.of(before), comparison)
+    page = ""
     for n_pairs in PAIRS_SHOWN:
-        page = template.render(_list_sections(shown, n_pairs) | {"changes": changes})
+        page = render(_head(TITLE, shown), list_parts(shown, n_pairs, changes), _first(shown))
         if len(page.encode("utf-8", "replace")) < MAX_BYTES:
             break
     return page
@@ -153,11 +173,20 @@ def to_card(record: AuditRecord | Mapping[str, Any]) -> str:
     return f'<div class="lw-card">{"".join(parts)}</div>'
 
 
-def render_parts(title: str, record: AuditRecord, parts: Sequence[summary.Part]) -> str:
+def render_parts(title: str, record: AuditRecord, parts: Sequence[Part]) -> str:
     """Lay out the parts of a page in the frame of the report."""
-    named = [(f"part-{number}", part) for number, part in enumerate(parts, start=1)]
-    contents = [(name, part.title, True) for name, part in named]
-    return load_template(PARTS).render(head=_head(title, record), contents=contents, parts=named)
+    return render(_head(title, record), [replace(part, name=f"part-{at}") for at, part in enumerate(parts, start=1)])
+
+
+def render(head: Head, parts: Sequence[Part], first: First | None = None) -> str:
+    """Lay out a page: what comes first, then its parts."""
+    page = {"head": head, "parts": parts, "first": first, "draw": _draw, "n_open": N_OPEN}
+    return load_template(PAGE).render(page)
+
+
+def _head(title: str, record: AuditRecord) -> Head:
+    file, made_at = (None if one is None else show(one) for one in (record.data.file or None, record.made_at or None))
+    return Head(title, show(record.likewise), file, made_at)
 
 
 def _card_table(record: AuditRecord) -> str:
@@ -180,92 +209,24 @@ def _card_cell(number: Number) -> str:
     return f"<td>{number.shown}{interval}</td>"
 
 
-def _list_sections(record: AuditRecord, n_pairs: int) -> Section:
-    """Collect everything that the template lays out."""
-    return {
-        "head": {
-            **_head(TITLE, record),
-            "collapse": "" if record.collapse is None else summary.tidy_text(record.collapse.text),
-            "is_by_label": record.has_labels,
-        },
-        "verdict": _verdict(record),
-        "compared": {"facts": summary.list_facts(record), "notes": summary.list_notes(record)}
-        | {"departures": summary.departure_table(record)},
-        "gaps": _gaps(record),
-        "baseline": {
-            "about": measures.ABOUT_BASELINE if measures.has_baseline(record) else "",
-            "table": measures.excess_table(record),
-        },
-        "directions": _directions(record),
-        "attribution": _attribution(record),
-        "pairs": {
-            "pairs": evidence.pair_views(record, n_pairs),
-            "parts": attribution.parts_of_pairs(record),
-            "n_open": N_OPEN,
-            "more": count_left_out(len(evidence.worst_pairs(record)), n_pairs, "pairs"),
-        },
-        "review": {
-            "about": summary.ABOUT_REVIEWS,
-            "summary": str(record.review_summary),
-            "tables": [
-                one
-                for one in (summary.standing_table(record), summary.agreement_table(record), summary.review_log(record))
-                if one
-            ],
-        },
-        "named": _named(record),
-        "certificates": _certificates(record),
-        "people": {
-            "about": evidence.ABOUT_PEOPLE,
-            "summary": evidence.summarize_people(record),
-            "table": evidence.people_table(record),
-            "chart": _draw(charts.person_chart(record)),
-        },
-        "performance": {
-            "is_known": measures.has_performance(record),
-            "about": measures.ABOUT_PERFORMANCE if measures.has_performance(record) else measures.ABOUT_SPREAD,
-            "table": measures.performance_table(record),
-            "charts": [
-                one for one in map(_draw, (charts.calibration_chart(record), charts.score_chart(record))) if one
-            ],
-            "bins": measures.calibration_table(record),
-        },
-        "rates": {"tables": evidence.rate_tables(record)},
-        "coverage": {"tables": evidence.coverage_tables(record)},
-        "reproduce": {
-            "about": summary.ABOUT_REPRODUCTION,
-            "command": summary.verify_command(record),
-            "table": summary.provenance_table(record),
-        },
-        "caveats": summary.list_caveats(record),
-    }
-
-
-def _head(title: str, record: AuditRecord) -> Section:
-    return {
-        "title": title,
-        "file": show(record.data.file) if record.data.file else None,
-        "made_at": show(record.made_at) if record.made_at else None,
-        "likewise": show(record.likewise),
-    }
-
-
-def _verdict(record: AuditRecord) -> Section:
-    return {
-        "summary": summary.sum_up_verdict(record),
-        "lead": summary.lead_sentence(record),
-        "means": " ".join([*record.conclusions[1:], summary.mean_sentences(record)]),
-        "figures": _figures(record),
-        "checks": summary.check_table(record),
-        "open": summary.open_checks(record),
-    }
+def _first(record: AuditRecord) -> First:
+    return First(
+        title="Result" if record.verdict is None else "Verdict",
+        lead=summary.lead_sentence(record),
+        warning="" if record.collapse is None else summary.tidy_text(record.collapse.text),
+        answers=summary.list_answers(record),
+        outcome="" if record.verdict is None else record.verdict.outcome,
+        checks=summary.check_table(record),
+        open=summary.open_checks(record),
+        figures=_figures(record),
+    )
 
 
 def _figures(record: AuditRecord) -> list[Figure]:
     """Choose the numbers for the head of the page."""
     found = record.measures
     quality = next((name for name in ("roc_auc", "r2", "accuracy") if name in found), "")
-    names = ["excess", *of_every_part(("gap_mean",), found), quality, "impact_ratio", "signed_gap", "matched_share"]
+    names = ["excess", *of_every_part(("signed_gap",), found), "gap_mean", "impact_ratio", quality, "matched_share"]
     points = record.in_points
     figures = [
         Figure(
@@ -278,94 +239,6 @@ def _figures(record: AuditRecord) -> list[Figure]:
     ]
     sample = summary.describe_sample(record)
     return [*figures, Figure("Comparable pairs", f"{record.pairs.n:,}", sample)]
-
-
-def _gaps(record: AuditRecord) -> Section:
-    charted = [one for one in record.distributions.slices if one.n]
-    drawn = list(zip(charted, charts.gap_charts(record), strict=True))
-    parts = []
-    for one in measures.gap_slices(record, excess=False):
-        fits = [
-            chart
-            for found, chart in drawn
-            if (found.of == "all") == one.is_all and (one.is_all or found.label == one.label)
-        ]
-        parts.append({"slice": one, "chart": _draw(fits[0] if fits else None)})
-    return {
-        "about": measures.ABOUT_GAPS,
-        "intervals": measures.describe_intervals(record),
-        "parts": parts,
-        "about_ranks": measures.ABOUT_RANKS,
-        "more": measures.count_labels_left_out(record),
-    }
-
-
-def _directions(record: AuditRecord) -> Section:
-    return {
-        "about": evidence.about_directions(record),
-        "about_matrix": evidence.about_matrix(record),
-        "none": evidence.explain_no_directions(record),
-        "targets": measures.target_table(record),
-        "matrix": evidence.direction_matrix(record),
-        "table": evidence.direction_table(record),
-        "about_columns": evidence.ABOUT_COLUMN_DIRECTIONS,
-        "columns": evidence.column_direction_table(record),
-        "balance": summary.balance_table(record),
-        "about_regression": measures.about_regression(record),
-        "regression": measures.regression_table(record),
-        "chart": _draw(charts.direction_chart(record)),
-    }
-
-
-def _attribution(record: AuditRecord) -> Section | None:
-    found = record.attribution
-    if found is None:
-        return None
-    return {
-        "about": attribution.ABOUT,
-        "summary": attribution.describe_attribution(found, points=record.in_points),
-        "chart": _draw(attribution.attribution_chart(record)),
-        "columns": attribution.column_table(record),
-        "about_transitions": attribution.ABOUT_TRANSITIONS,
-        "transitions": attribution.transition_table(record),
-    }
-
-
-def _named(record: AuditRecord) -> Section | None:
-    if record.named is None:
-        return None
-    return {
-        "about": attribution.ABOUT_NAMED,
-        "summary": f"{record.named.headline}. {record.named.reference}",
-        "table": attribution.named_table(record),
-    }
-
-
-def _certificates(record: AuditRecord) -> Section | None:
-    found = record.certificates
-    if found is None:
-        return None
-    return {
-        "about": attribution.ABOUT_CERTIFICATES,
-        "summary": attribution.describe_certificates(found),
-        "chart": _draw(attribution.certificate_chart(record)),
-        "limits": attribution.limit_table(record),
-        "about_plausibility": attribution.ABOUT_PLAUSIBILITY if found.plausibility is not None else "",
-        "plausibility": attribution.describe_plausibility(found),
-        "people": attribution.certified_table(record),
-    }
-
-
-def _changes(record: AuditRecord, before: AuditRecord, comparison: Comparison) -> Section:
-    table = measures.change_table(comparison, points=record.in_points)
-    return {
-        "about": measures.about_changes(table),
-        "conclusions": [str(one) for one in comparison.conclusions],
-        "origins": summary.origin_table(before, record),
-        "table": table,
-        "notes": [clean(str(note)) for note in comparison.notes],
-        "chart": _draw(charts.change_chart(comparison, points=record.in_points)),
-    }
 
 
 def _draw(chart: charts.Chart | None) -> Drawing | None:

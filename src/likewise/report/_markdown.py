@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import likewise.report._attribution as attribution
@@ -13,12 +14,12 @@ from likewise._format import count_of
 from likewise.record import AuditRecord
 from likewise.record._internal import Direction, title_of
 from likewise.report._charts import MAX_DIRECTIONS, measures_of, name_slice
+from likewise.report._parts import TITLE, Part, list_parts
 from likewise.report._text import (
     NOTHING,
     Cell,
     Table,
     Value,
-    count_left_out,
     escape,
     escape_value,
     markdown_table,
@@ -58,51 +59,26 @@ def to_markdown(record: AuditRecord | Mapping[str, Any], *, rows: bool = False) 
     '# How differently similar people are scored'
     """
     record = AuditRecord.of(record)
-    notes = summary.list_notes(record, rows=False)
-    performance = _table(measures.performance_table(record))
-    people = f"{evidence.ABOUT_PEOPLE} {evidence.summarize_people(record)}"
-    rates, coverage = (
-        [line for one in tables for line in _table(one)]
-        for tables in (evidence.rate_tables(record), evidence.coverage_tables(record))
-    )
-    directions, by_column = evidence.direction_table(record), evidence.column_direction_table(record)
-    reproduce = (
-        f"{summary.ABOUT_REPRODUCTION} Given this audit's record and the data, `{summary.verify_command(record)}` "
-        "recomputes them and reports whether they agree."
-    )
+    checks = summary.check_table(record)
+    reasons = [f"{escape(check.full_name)}: {escape(check.reason)}" for check in summary.open_checks(record)]
+    lead = [escape(summary.lead_sentence(record)), ""]
+    answers = [lead, _list_facts(summary.list_answers(record)), _table(checks), _bullets(reasons) if reasons else []]
+    parts = [_leave_out_rows(part, record) if not rows else part for part in list_parts(record, MAX_PAIRS)]
     return _join(
-        "# How differently similar people are scored",
-        [escape(" ".join(record.conclusions)), ""] if record.conclusions else [],
-        _verdict(record),
-        _section("## Selection rates by group", rates) if rates else [],
-        _section(
-            "## Differences between groups",
-            _table(measures.target_table(record)),
-            evidence.about_directions(record),
-            _table(directions),
-            _table(summary.balance_table(record)),
-            *((evidence.ABOUT_COLUMN_DIRECTIONS, _table(by_column)) if by_column else ()),
-            escape(measures.about_regression(record)),
-            _table(measures.regression_table(record)),
-        )
-        if directions
-        else [],
-        _section("## What was compared", _facts(record), _table(summary.departure_table(record))),
-        _section("## Notes", _bullets(map(escape, notes))) if notes else [],
-        _gaps(record),
-        _attribution(record),
-        _section("## Model performance and calibration", measures.ABOUT_PERFORMANCE, performance)
-        if measures.has_performance(record)
-        else _section("## Spread of the scores", measures.ABOUT_SPREAD, performance),
-        _worst_pairs(record, rows),
-        _reviews(record),
-        _named(record, rows),
-        _certificates(record, rows),
-        _section("## Largest gap per person", people, _table(evidence.people_table(record)) if rows else []),
-        _section("## Coverage by group", coverage) if coverage else [],
-        _section("## How to reproduce", reproduce, _table(summary.provenance_table(record))),
-        _section("## What this does not show", _bullets(summary.list_caveats(record))),
+        f"# {TITLE}",
+        [line for lines in answers for line in lines],
+        *(_write_part(part, 2) for part in parts),
     )
+
+
+def _leave_out_rows(part: Part, record: AuditRecord) -> Part:
+    """Return a part without single people."""
+    if part.name == "compared":
+        notes = tuple(summary.list_notes(record, rows=False))
+        return replace(part, parts=tuple(replace(one, items=notes) for one in part.parts) if notes else ())
+    if part.is_of_rows:
+        return Part(title=part.title, name=part.name, texts=(ROWS_LEFT_OUT,))
+    return replace(part, parts=tuple(one for one in part.parts if not one.is_of_rows))
 
 
 def to_model_card(record: AuditRecord | Mapping[str, Any]) -> str:
@@ -175,20 +151,25 @@ def _bullets(items: Iterable[str]) -> list[str]:
     return [*(f"- {item}" for item in items), ""]
 
 
-def write_parts(title: str, parts: Iterable[summary.Part]) -> str:
+def write_parts(title: str, parts: Iterable[Part]) -> str:
     """Write the parts of a page, one below the other."""
-    return _join(
-        f"# {escape(title)}",
-        *(
-            _section(
-                f"## {escape(part.title)}",
-                *map(escape, part.texts),
-                _list_facts(part.facts) if part.facts else [],
-                [line for one in part.tables for line in [f"**{escape(one.caption)}**", "", *_table(one)]],
-                _bullets(map(escape, part.items)) if part.items else [],
-            )
-            for part in parts
-        ),
+    return _join(f"# {escape(title)}", *(_write_part(part, 2, is_captioned=True) for part in parts))
+
+
+def _write_part(part: Part, level: int, *, is_captioned: bool = False) -> list[str]:
+    """Write a part and those below it; charts and the matrix are for pages that can draw them."""
+    is_captioned = is_captioned or len(part.tables) > 1
+    heads = [[f"**{escape(one.caption)}**", ""] if is_captioned else [] for one in part.tables]
+    tables = [line for head, one in zip(heads, part.tables, strict=True) for line in (*head, *_table(one))]
+    return _section(
+        f"{'#' * level} {escape(part.title)}",
+        *map(escape, part.texts),
+        _bullets(map(escape, part.items)) if part.items else [],
+        _list_facts(part.facts) if part.facts else [],
+        tables,
+        [line for one in part.pairs for line in _side_by_side(one, (part.beside or {}).get(one.number, ""), level + 1)],
+        [line for one in part.parts if one.matrix is None for line in _write_part(one, level + 1)],
+        [part.more, ""] if part.more else [],
     )
 
 
@@ -200,77 +181,12 @@ def _list_facts(facts: Iterable[summary.Fact]) -> list[str]:
     return _bullets(f"{escape(fact.name)}: {escape(fact.text)}" for fact in facts)
 
 
-def _verdict(record: AuditRecord) -> list[str]:
-    verdict, checks = summary.sum_up_verdict(record), summary.check_table(record)
-    if verdict is None:
-        return []
-    reasons = [f"{escape(check.full_name)}: {escape(check.reason)}" for check in summary.open_checks(record)]
-    return _section(
-        "## Verdict", f"**{verdict.outcome}:** {verdict.text}", _table(checks), _bullets(reasons) if reasons else []
-    )
-
-
-def _gaps(record: AuditRecord) -> list[str]:
-    baseline = [measures.ABOUT_BASELINE, ""] if measures.has_baseline(record) else []
-    more = measures.count_labels_left_out(record)
-    about = f"{measures.ABOUT_GAPS} {measures.ABOUT_RANKS} {measures.describe_intervals(record)}"
-    lines = _section("## Gaps", about, baseline)
-    for one in measures.gap_slices(record):
-        table = ["Nothing could be measured.", ""] if one.table is None else _table(one.table)
-        lines += _section(f"### {escape(one.title)}: {one.counted}", table)
-    return lines + ([more, ""] if more else [])
-
-
-def _attribution(record: AuditRecord) -> list[str]:
-    if record.attribution is None:
-        return []
-    told = attribution.describe_attribution(record.attribution, points=record.in_points)
-    tables = (attribution.column_table(record), attribution.transition_table(record))
-    lines = [line for one in tables for line in _table(one)]
-    return _section("## Gaps by column", f"{attribution.ABOUT} {escape(told)}", lines)
-
-
-def _worst_pairs(record: AuditRecord, is_shown: bool) -> list[str]:
-    pairs = evidence.pair_views(record, MAX_PAIRS)
-    if not pairs or not is_shown:
-        return _section("## Worst pairs", ROWS_LEFT_OUT) if pairs else []
-    parts = attribution.parts_of_pairs(record)
-    lines = _section("## Worst pairs", "Differences are in bold. Rows are counted from 0.")
-    for pair in pairs:
-        head = ("", *(escape(name.shown) for name in pair.people), "Difference")
-        rows = [("score", *pair.scores, pair.gap), *_decisions(pair), *map(_factor, pair.factors)]
-        more = [line for one in (pair.more, escape(parts.get(pair.number, ""))) if one for line in (one, "")]
-        title = f"### {pair.number}. {escape(pair.headline)}"
-        lines += _section(title, markdown_table(head, rows, text_columns=4), more)
-    more_pairs = count_left_out(len(evidence.worst_pairs(record)), MAX_PAIRS, "pairs")
-    return [*lines, more_pairs, ""] if more_pairs else lines
-
-
-def _named(record: AuditRecord, rows: bool) -> list[str]:
-    if record.named is None:
-        return []
-    told = f"{record.named.headline}. {record.named.reference} {attribution.ABOUT_NAMED}"
-    return _section("## People worse off beyond chance", told, _table(attribution.named_table(record)) if rows else [])
-
-
-def _certificates(record: AuditRecord, rows: bool) -> list[str]:
-    found = record.certificates
-    if found is None:
-        return []
-    told = f"{attribution.ABOUT_CERTIFICATES} {escape(attribution.describe_certificates(found))}"
-    ranked = f"{attribution.ABOUT_PLAUSIBILITY} {attribution.describe_plausibility(found)}"
-    plausible = [ranked, ""] if found.plausibility is not None else []
-    worst = _table(attribution.certified_table(record)) if rows else []
-    tables = (_table(attribution.limit_table(record)), plausible, worst)
-    return _section("## Worst possible gap per person", told, [line for one in tables for line in one])
-
-
-def _reviews(record: AuditRecord) -> list[str]:
-    if not record.reviews:
-        return []
-    tables = (summary.standing_table(record), summary.agreement_table(record), summary.review_log(record))
-    lines = [line for one in tables for line in _table(one)]
-    return _section("## Reviews", f"{record.review_summary} {summary.ABOUT_REVIEWS}", lines)
+def _side_by_side(pair: evidence.PairView, beside: str, level: int) -> list[str]:
+    head = ("", *(escape(name.shown) for name in pair.people), "Difference")
+    rows = [("score", *pair.scores, pair.gap), *_decisions(pair), *map(_factor, pair.factors)]
+    more = [line for one in (pair.more, escape(beside)) if one for line in (one, "")]
+    title = f"{'#' * level} {pair.number}. {escape(pair.headline)}"
+    return _section(title, markdown_table(head, rows, text_columns=4), more)
 
 
 def _decisions(pair: evidence.PairView) -> list[tuple[str, ...]]:
@@ -322,10 +238,9 @@ def _describe_direction(one: Direction, points: bool) -> str:
 
 
 def _reproduction(record: AuditRecord) -> list[str]:
-    resamples = count_of(record.settings.n_resamples, "draw")
     lines = [
         f"`{summary.verify_command(record)}` recomputes the numbers from the record and the data.",
-        f"likewise {escape_value(record.likewise)}, {resamples}, seed {record.settings.seed}.",
+        f"likewise {escape_value(record.likewise)}, seed {record.settings.seed}.",
     ]
     checksum = record.data.scores_checksum
     return [*lines, f"Checksum of the scores (SHA-256): {escape_value(checksum)}"] if checksum else lines

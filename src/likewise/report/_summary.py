@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,14 +14,20 @@ from likewise.record._internal import (
     STANDINGS,
     Check,
     Direction,
-    Measure,
     key_of,
     kind_of,
     show_limit,
     show_value,
 )
-from likewise.report._evidence import MAX_COMBINATIONS, choose_directions, name_values
-from likewise.report._measures import labels_in_order
+from likewise.report._evidence import (
+    MAX_COMBINATIONS,
+    SIGNIFICANT,
+    adjusted_gap,
+    choose_directions,
+    explain_no_directions,
+    is_significant,
+    name_values,
+)
 from likewise.report._text import (
     MAX_ROWS,
     NOTHING,
@@ -34,6 +40,7 @@ from likewise.report._text import (
     count_left_out,
     join,
     measured,
+    p_value,
     percent,
     show,
     tidy,
@@ -65,17 +72,6 @@ class Fact:
     is_of_pairs: bool = False  # about the rule and its pairs, not about people and scores
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A part of a page: paragraphs, facts, tables and a list, as far as there are any."""
-
-    title: str
-    texts: tuple[str, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    tables: tuple[Table, ...] = ()
-    items: tuple[str, ...] = ()
-
-
 def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
     """Sum up how the policy came out; None without a policy."""
     if record.verdict is None:
@@ -91,40 +87,43 @@ def lead_sentence(record: AuditRecord) -> str:
     """One short sentence: what the excess comes to; without one, how far apart comparable people are scored."""
     if len(record.conclusions) > 1:
         return record.conclusions[0]
-    known = [(label, one["gap_mean"].value) for label, one in _by_label(record) if "gap_mean" in one]
-    means = [
-        (label, show_value("gap_mean", value, points=record.in_points)) for label, value in known if value is not None
-    ]
-    if not means:
+    mean = record.measures.get("gap_mean")
+    if mean is None or mean.value is None:
         return UNMEASURED
-    if means[0][0] is None:
-        return f"Scores of comparable people differ by {means[0][1]} on average."
-    parts = [f"by {mean} where the label is {label}" for label, mean in means]
-    return f"On average, scores of comparable people differ {' and '.join(parts)}."
+    shown = show_value("gap_mean", mean.value, points=record.in_points)
+    return f"Scores of comparable people differ by {shown} on average."
 
 
-def mean_sentences(record: AuditRecord) -> str:
-    """The mean gaps with confidence intervals, beside those of same-group pairs."""
-    sentences = []
-    for label, measures in _by_label(record):
-        mean, baseline = (_with_interval(record, measures.get(f"{kind}gap_mean")) for kind in ("", "same_group_"))
-        if mean:
-            of = "all pairs" if label is None else f"label {label}"
-            beside = f"; same-group pairs (baseline): {baseline}" if baseline else ""
-            sentences.append(f"Mean gap, {of}: {mean}{beside}.")
-    return " ".join(sentences) or UNMEASURED
+def list_answers(record: AuditRecord) -> list[Fact]:
+    """Answer what readers ask first: is there a difference, who is worse off, whom is it about, is it allowed."""
+    verdict = sum_up_verdict(record)
+    pairs = _join_sample(record.pairs.n, describe_sample(record))
+    known = [
+        Fact("Beyond chance", "".join(record.conclusions[-1:])),
+        Fact("Who is worse off", " ".join(_tell_worst(record))),
+        Fact("Whom this is about", f"{describe_coverage(record)} Comparable pairs: {pairs}.".strip()),
+        Fact("Policy", "No policy was given, so there is no verdict." if verdict is None else str(verdict)),
+    ]
+    return [fact for fact in known if fact.text]
 
 
-def _with_interval(record: AuditRecord, found: Measure | None) -> str:
-    if found is None or found.value is None:
-        return ""
-    return found.show("gap_mean", points=record.in_points)
-
-
-def _by_label(record: AuditRecord) -> list[tuple[Value | None, Mapping[str, Measure]]]:
-    if record.task != "binary" or not record.has_labels:
-        return [(None, record.measures_of())]
-    return [(show(label), record.measures_of(label)) for label in labels_in_order(record)]
+def _tell_worst(record: AuditRecord) -> Iterator[str]:
+    """Yield who is clearest worse off of each sensitive column, and by how much."""
+    alone = [(record.sensitive, record.directions)]
+    parts = [((one.column,), one.directions) for one in record.column_directions] or alone
+    if not any(directions for _, directions in parts):
+        yield explain_no_directions(record)
+        return
+    for columns, directions in parts:
+        for one in sorted(directions, key=lambda one: one.rank)[:1]:
+            names = tidy(", ".join(columns))
+            if not is_significant(one):
+                yield f"By {names}, no difference is significant (Holm-adjusted p below {SIGNIFICANT:g})."
+                continue
+            worse = one if one.lean < 0 else one.reversed()
+            sides = f"{name_values(worse.target)} compared with {name_values(worse.origin)}"
+            found, p = adjusted_gap(worse, points=record.in_points), p_value(one.p_adjusted)
+            yield f"By {names}: {sides}, adjusted gap {found}, p (Holm) {p}."
 
 
 def check_table(record: AuditRecord) -> Table | None:

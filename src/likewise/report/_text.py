@@ -131,6 +131,7 @@ class Table:
     n_text: int = 1
     more: str = ""
     is_sortable: bool = False
+    is_folded: bool = False  # long, and closed at first
 
 
 def show(value: Any) -> Value:

@@ -151,7 +151,7 @@ def page(series: AuditSeries) -> str:
 def test_the_page_has_conclusions_charts_and_escaped_names() -> None:
     series = compare_series([record_with(0.1), record_with(0.3)], names=["<b>January</b>", "February"])
     found = page(series)
-    assert "<strong>Worse:</strong>" in found
+    assert '<p class="sentence fail">Worse: people are treated more differently, beyond chance.</p>' in found
     assert "Worse: the excess went from 10.00 pp to 30.00 pp (difference 20.00 pp (18.27 to 21.73))." in found
     assert "&lt;b&gt;January" in found
     assert "<b>January" not in found

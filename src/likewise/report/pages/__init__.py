@@ -10,7 +10,7 @@ from likewise._checks import check_choice
 from likewise.record import AuditRecord
 from likewise.report._html import render_parts
 from likewise.report._markdown import write_parts
-from likewise.report._summary import Part
+from likewise.report._parts import Part
 from likewise.report.pages import _bias_audit, _model_risk
 
 __all__ = ["PAGES", "to_page"]

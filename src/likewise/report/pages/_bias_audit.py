@@ -10,7 +10,8 @@ from likewise.record import AuditRecord
 from likewise.record._internal import GroupRate, show_value
 from likewise.report import _evidence as evidence
 from likewise.report import _summary as summary
-from likewise.report._summary import Fact, Part
+from likewise.report._parts import Part
+from likewise.report._summary import Fact
 from likewise.report._text import NOTHING, Cell, Number, Table, count, count_left_out, join, show
 
 MAX_GROUPS: Final = 500  # of one table; a summary by group should be whole

@@ -6,7 +6,7 @@ from likewise.record import AuditRecord
 from likewise.report import _evidence as evidence
 from likewise.report import _measures as measures
 from likewise.report import _summary as summary
-from likewise.report._summary import Part
+from likewise.report._parts import Part
 from likewise.report._text import UNKNOWN, measured, tidy
 
 

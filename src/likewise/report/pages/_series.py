@@ -9,8 +9,8 @@ from likewise._format import count_of
 from likewise._version import __version__
 from likewise.record._internal import AuditSeries, SeriesPair, SeriesPoint, key_of, kind_of, show_value, split_key
 from likewise.report._charts import Dot, DotPlot, as_number, as_percent, make_axis
-from likewise.report._html import Drawing, load_template
-from likewise.report._svg import draw_svg
+from likewise.report._html import First, Head, render
+from likewise.report._parts import Part
 from likewise.report._text import NOTHING, Cell, Number, Table, measured, percent, shorten, show, title
 
 SHOWN_TOO: Final = ("impact_ratio", "gap_mean", "flip_rate", "roc_auc", "r2", "matched_share")
@@ -31,13 +31,6 @@ ABOUT_PAIRS: Final = (
     "A pair is new, or resolved, where it is among the worst pairs of the last, or of the first, audit only."
 )
 NO_IDS: Final = "People cannot be told across these audits: name their identifier (--row-id) in each."
-
-CONTENTS: Final = (
-    ("result", "Result", True),
-    ("measures", "Measures over time", True),
-    ("pairs", "New and resolved worst pairs", True),
-    ("coverage", "Coverage by group", True),
-)
 
 
 def series_to_html(series: AuditSeries) -> str:
@@ -63,29 +56,39 @@ def series_to_html(series: AuditSeries) -> str:
     >>> series_to_html(compare_series([found.record, found.record])).startswith("<!DOCTYPE html>")
     True
     """
-    from markupsafe import Markup
-
-    drawn = [_chart(series, name) for name in (*series.concluded, *SHOWN_TOO)]
     css, outcome, why = OUTCOMES[series.outcome]
-    return load_template("series.html").render(
-        head={"title": "Audits over time", "file": None, "made_at": None, "likewise": show(__version__)},
-        contents=CONTENTS,
-        css=css.lower(),
-        outcome=outcome,
-        why=why,
-        about=ABOUT,
-        conclusions=[str(one) for one in series.conclusions],
-        notes=[note.text for note in series.notes],
-        table=_measure_table(series),
-        charts=[Drawing(one.title, Markup(draw_svg(one))) for one in drawn if one is not None],
-        about_pairs=NO_IDS if series.new_pairs is None else ABOUT_PAIRS,
-        pairs=[
-            _pair_table(title, pairs, series.points[-1].in_points)
-            for title, pairs in (("New worst pairs", series.new_pairs), ("Resolved worst pairs", series.resolved_pairs))
-            if pairs is not None
-        ],
-        coverage=_coverage_table(series),
-    )
+    lead = First(title="Result", lead=f"{outcome}: {why}.", outcome=css.lower())
+    drawn = (_chart(series, name) for name in (*series.concluded, *SHOWN_TOO))
+    notes = tuple(note.text for note in series.notes)
+    pairs = [
+        _pair_table(title, pairs, series.points[-1].in_points)
+        for title, pairs in (("New worst pairs", series.new_pairs), ("Resolved worst pairs", series.resolved_pairs))
+        if pairs is not None
+    ]
+    about_pairs = NO_IDS if series.new_pairs is None else ABOUT_PAIRS
+    parts = [
+        Part(
+            name="result",
+            title="Conclusions",
+            texts=(ABOUT,),
+            items=tuple(str(one) for one in series.conclusions),
+            parts=(Part(title="Notes", items=notes),) if notes else (),
+        ),
+        Part(
+            name="measures",
+            title="Measures over time",
+            tables=(_measure_table(series),),
+            charts=tuple(one for one in drawn if one is not None),
+        ),
+        Part(
+            name="pairs",
+            title="New and resolved worst pairs",
+            texts=(about_pairs, *(f"{one.caption}." for one in pairs if not one.rows)),
+            tables=tuple(one for one in pairs if one.rows),
+        ),
+        Part(name="coverage", title="Coverage by group", tables=(_coverage_table(series),)),
+    ]
+    return render(Head("Audits over time", show(__version__), origin="the records"), parts, lead)
 
 
 def _measure_table(series: AuditSeries) -> Table:
