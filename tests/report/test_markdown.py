@@ -84,12 +84,10 @@ def test_sections_come_in_order(judged: dict[str, Any]) -> None:
 
 def test_the_first_lines_answer_and_judge(judged: dict[str, Any]) -> None:
     written = to_markdown(judged).partition("\n## ")[0]
-    answers = (
-        "Scores differ more between",
-        "- Beyond chance: Excess: 7.50 pp",
-        "- Who is worse off: By sex: f compared",
-    )
-    answers += ("- Whom this is about: 193 of 1,000", "- Policy: Fail: 1 of 3 limits not met, 1 cannot be judged.")
+    answers = [
+        *("Scores differ more between", "- Beyond chance: Excess: 7.50 pp", "- Who is worse off: By sex: f compared"),
+        *("- Whom this is about: 193 of 1,000", "- Policy: Fail: 1 of 3 limits not met, 1 cannot be judged."),
+    ]
     places = [written.index(words) for words in answers]
     assert places == sorted(places)
     assert "| fail | Mean gap, label yes | at most 20 pp | 31.60 pp (28.44 to 34.76) | 193 pairs |" in written
