@@ -8,11 +8,11 @@ Run it from the environment that ``make test`` makes, or wherever the package an
 
 Tables are drawn from each population (``_populations.py``) and audited as anybody would. Where nobody is treated
 differently, whatever is concluded is false: the first sentence, that scores differ more between groups, an excess above
-zero, a significant direction, a person named, a later table that is worse than an earlier one, and that a second model
-of the same people, which only adds noise, has another excess. The truth of other measures is their mean over all
-tables. With the limit of a policy at the truth, a measure passes wrongly if its whole interval is better than the
-truth, and fails wrongly if the whole interval is worse. Where group b is treated differently, the same conclusions are
-right: their share is the power.
+zero, a significant direction, a group that differs in the regression beside the pairs, a person named, a later table
+that is worse than an earlier one, and that a second model of the same people, which only adds noise, has another
+excess. The truth of other measures is their mean over all tables. With the limit of a policy at the truth, a measure
+passes wrongly if its whole interval is better than the truth, and fails wrongly if the whole interval is worse. Where
+group b is treated differently, the same conclusions are right: their share is the power.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from likewise.exceptions import LikewiseError, LikewiseWarning
 
 NAME: Final = "conclusions"
 TABLES: Final = 240
-MEASURES: Final = ("gap_mean", "flip_rate", "rank_gap_mean", "excess", "excess_flips", "direction")
-NULL: Final = ("excess", "excess_flips", "direction")  # 0 where nobody is treated differently
+MEASURES: Final = ("gap_mean", "flip_rate", "rank_gap_mean", "excess", "excess_flips", "direction", "regression")
+NULL: Final = ("excess", "excess_flips", "direction", "regression")  # 0 where nobody is treated differently
 SIGNIFICANT: Final = 0.05
 MOST_FALSE: Final = 0.05
 PASSED: Final = 0.035
@@ -51,6 +51,7 @@ CONCLUSIONS: Final = {
     "excess": "excess above 0",
     "flips": "excess of flips above 0",
     "significant": "direction significant",
+    "regressed": "regression: b differs",
     "worse": "later table worse",
     "changed": "second model has another excess",
     "named": "falsely named",
@@ -106,19 +107,20 @@ def conclude(name: str, number: int) -> Record | None:
         except LikewiseError:
             return None
         named, lowered = share_named(found, drawn)
-    ends = {measured: tell(found, measured) for measured in MEASURES if measured != "direction"}
-    direction, p_value = tell_direction(found)
+    ends = {measured: tell(found, measured) for measured in MEASURES[:-2]}
+    (direction, p_value), effect = tell_direction(found), tell_effect(found)
     above = {key: is_above(ends[of]) for key, of in (("excess", "excess"), ("flips", "excess_flips"))}
     told = {
         **above,
         "significant": None if p_value is None else p_value < SIGNIFICANT,
+        "regressed": None if effect[1] is None or effect[2] is None else not effect[1] <= 0 <= effect[2],
         "said": found.record.conclusions[0].startswith(SAID) if found.record.conclusions else None,
         "changed": tell_change(found, drawn, random),
         "worse": compare_series([found.record, after.record], as_given=True).outcome == "worse",
         "named": named,
         "found": lowered,
     }
-    return {"measures": {**ends, "direction": direction}, "conclusions": told}
+    return {"measures": {**ends, "direction": direction, "regression": effect}, "conclusions": told}
 
 
 def examine(drawn: Draw, **how: Any) -> Audit:
@@ -141,6 +143,15 @@ def tell_direction(found: Audit) -> tuple[tuple[float | None, ...], float | None
         told = direction if direction.target == ("b",) else direction.reversed()
         return (told.adjusted_gap, told.adjusted_low, told.adjusted_high), told.p_adjusted
     return (None, None, None), None
+
+
+def tell_effect(found: Audit) -> tuple[float | None, ...]:
+    """Return by how much more group b is scored than group a by the regression beside the pairs, with the interval."""
+    for one in found.record.regression:
+        sign = 1 if one.group == "b" else -1
+        low, high = (None if end is None else sign * end for end in (one.low, one.high)[::sign])
+        return None if one.effect is None else sign * one.effect, low, high
+    return None, None, None
 
 
 def tell_change(found: Audit, drawn: Draw, random: np.random.Generator) -> bool | None:
