@@ -100,9 +100,22 @@ class Engine(ABC):
     def chunks(self, rows: NDArray[np.integer[Any]] | None = None) -> Iterator[Pairs]:
         """Yield all pairs in order, a bounded number at a time and never none; of some (ascending) left rows only."""
 
-    def pieces(self, make: Callable[[Rows, Rows], Found]) -> Iterator[Found]:
-        """Yield what is made of all pairs in no order, a bounded number at a time, maybe on several threads."""
-        return (make(*chunk) for chunk in self.chunks())
+    def pieces(
+        self, make: Callable[[NDArray[Any], NDArray[Any]], Found], values: NDArray[Any] | None = None
+    ) -> Iterator[Found]:
+        """Yield what is made of all pairs in no order, a bounded number at a time, maybe on several threads.
+
+        It is made of their rows, or of a value of each row of the problem; which of two values of one table stands
+        first is chance then.
+        """
+        for left, right in self.chunks():
+            both = (left, right) if values is None else (values[left], values[self._first_right :][right])
+            yield make(*both)
+
+    @property
+    def _first_right(self) -> int:
+        """Where right rows start among all."""
+        return 0 if self._problem.n_right is None else self._problem.n_left
 
     def visit(self, start: StartVisit[Found]) -> Iterator[tuple[float, Found]]:
         """Hand out the pairs within one table in no order, each once; yield the share done and what is made of them.
@@ -152,35 +165,34 @@ class Engine(ABC):
         is_within, n_combinations = problem.n_right is None, max(len(problem.combinations), 1)
         # a row's label and combination as one number, in their order; two of these always fit into a word
         kinds, kind_of = number_codes(problem.labels.astype(np.int64) * n_combinations + problem.combination)
-        n_right_before = 0 if is_within else problem.n_left
+        n_kinds = max(len(kinds), 1)
 
-        def tally(left: Rows, right: Rows) -> dict[int, int]:
-            one, two = kind_of[left], kind_of[n_right_before:][right]
-            if is_within:
-                one, two = np.minimum(one, two), np.maximum(one, two)
-            one *= len(kinds)
-            one += two
-            names = None
-            if len(kinds) ** 2 > MOST_TALLIED:  # too many for a table of all
-                names, one = number_codes(one)
-            times = None if weights is None else weights[left] * weights[n_right_before:][right]
-            n_pairs = np.bincount(one, times).astype(np.int64)  # exact: floats count whole numbers up to 2^53
+        def tally(one: NDArray[Any], two: NDArray[Any]) -> dict[int, int]:
+            times, names = None, None
+            if weights is not None:
+                times, one, two = weights[one] * weights[two], kind_of[one], kind_of[two]
+            both = one * n_kinds
+            both += two
+            if n_kinds**2 > MOST_TALLIED:  # too many for a table of all
+                names, both = number_codes(both)
+            n_pairs = np.bincount(both, times).astype(np.int64)  # exact: floats count whole numbers up to 2^53
             occurring = np.flatnonzero(n_pairs)
             named = occurring if names is None else names[occurring]
             return dict(zip(named.tolist(), n_pairs[occurring].tolist(), strict=True))
 
-        totals: Counter[int] = Counter()
-        for some in self.pieces(tally):
-            totals.update(some)
+        seen, totals = Counter[int](), Counter[int]()
+        for some in self.pieces(tally, kind_of if weights is None else np.arange(problem.n_rows)):
+            seen.update(some)
         if weights is not None and problem.sensitive_differs == "none" and is_within:  # rows that stand for several
-            for kind, n in enumerate(np.bincount(kind_of, weights * (weights - 1) // 2).astype(np.int64).tolist()):
-                totals[kind * (len(kinds) + 1)] += n
-            totals = +totals
+            own = np.bincount(kind_of, weights * (weights - 1) // 2).astype(np.int64)
+            seen.update({kind * (n_kinds + 1): int(own[kind]) for kind in np.flatnonzero(own).tolist()})
+        for number, n in seen.items():
+            one, two = divmod(number, n_kinds)
+            totals[min(one, two) * n_kinds + max(one, two) if is_within else number] += n
         both = np.array(sorted(totals), np.int64)
-        one, two = kinds[both // max(len(kinds), 1)], kinds[both % max(len(kinds), 1)]
-        label, first = np.divmod(one, n_combinations)
+        label, first = np.divmod(kinds[both // n_kinds], n_combinations)
         n_pairs = np.array([totals[k] for k in both.tolist()], np.int64)
-        return np.column_stack([label, first, two % n_combinations, n_pairs])
+        return np.column_stack([label, first, kinds[both % n_kinds] % n_combinations, n_pairs])
 
     def draw(self, n: int, random: np.random.Generator) -> tuple[Rows, Rows, int, float] | None:
         """Draw pairs without counting all: the pairs, about how many there are, and its standard error; else None."""

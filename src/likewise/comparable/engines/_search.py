@@ -48,8 +48,24 @@ class MemoryEngine(Engine):
         """Return all pairs in order, or None if there are more than ``most``, or than fit beside the search."""
         return self._list(min(most, self._most_listed))
 
-    def pieces(self, make: Callable[[Rows, Rows], Found]) -> Iterator[Found]:
-        return (found for _, found in self._search.join(self._by_row(make)))
+    def pieces(
+        self, make: Callable[[NDArray[Any], NDArray[Any]], Found], values: NDArray[Any] | None = None
+    ) -> Iterator[Found]:
+        if values is None:
+            return (found for _, found in self._search.join(self._by_row(make)))
+        packed = self._search.packed
+        of_nodes = values[packed.rows + np.where(packed.is_left, 0, self._first_right)]
+        last: tuple[Any, NDArray[Any]] = (None, of_nodes)  # the order of a signature, and the values in it
+
+        def take(buckets: Buckets, asked: Asked, joined: Joined) -> Found:
+            nonlocal last
+            order, by_place = last
+            if order is not buckets.order:
+                by_place = of_nodes[buckets.order]
+                last = buckets.order, by_place
+            return make(np.repeat(by_place[asked.places[joined.firsts]], joined.counts), by_place[joined.seconds])
+
+        return (found for _, found in self._search.join(take))
 
     def visit(self, start: StartVisit[Found]) -> Iterator[tuple[float, Found]]:
         visit = start(self._search.packed.rows)
