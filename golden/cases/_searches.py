@@ -14,7 +14,7 @@ from likewise import AugmentedClassifier, FrontierSearch, LeastGap, gap_scorer
 Found = dict[str, Any]
 SETTINGS: dict[str, Any] = {
     "max_loss": 0.02,
-    "validation_fraction": 0.5,
+    "folds": 3,
     "random_state": 0,
     "n_resamples": 100,
     "progress": False,
@@ -48,7 +48,6 @@ def grid() -> Found:
         "utility": "roc_auc",
         "unfairness": "excess",
         "cautious": True,
-        "min_pairs": 10,
     }
     return searched(FrontierSearch(consistent(linear()), values, **SETTINGS, **measures))
 
@@ -104,4 +103,4 @@ def plain_model() -> Found:
     from sklearn.tree import DecisionTreeClassifier
 
     model = AugmentedClassifier(piped(DecisionTreeClassifier(max_depth=4, random_state=0)), generator(), random_state=0)
-    return searched(FrontierSearch(model, {"ratio": [0.3]}, refit=True, **SETTINGS))
+    return searched(FrontierSearch(model, {"ratio": [0.3]}, **SETTINGS))
