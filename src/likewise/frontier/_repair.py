@@ -26,7 +26,7 @@ from likewise.frontier._search import FrontierSearch, check_model
 from likewise.frontier._summary import choose_words, has_points
 from likewise.record._internal import in_words, show_value
 from likewise.schema import Roles, Schema
-from likewise.schema._internal import array_of_table, hold_out, is_frame, open_frame, take_frame
+from likewise.schema._internal import array_of_table, hold_out, is_frame, open_frame, take_frame, take_weights
 
 ADVICE: Final = "These are the held-out rows: hold out more with a larger test_fraction, or widen the rule."
 
@@ -107,6 +107,8 @@ class Repair:
         points = self.after.record.in_points
         for name in (*self.search.frontier_[0].gains, self.search._criteria.utility):
             change = self._comparison[name]
+            if change.difference.value is None:  # nobody there has comparable people of both kinds
+                continue
             values = [show_value(name, one.value, points=points) for one in (change.before, change.after)]
             yield in_words(name), *values, change.difference.show(name, points=points)
 
@@ -237,7 +239,7 @@ def repair(
         X, y = _take_label(X, y)
     frame = take_frame(BaseEstimator(), X, y, reset=True)
     outcomes = np.asarray(y).ravel()
-    weights = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, np.float64), len(outcomes))
+    weights = None if sample_weight is None else take_weights(sample_weight, len(outcomes), scaled=False)
     rows, seed = Rows.gather(X, frame, sensitive_features, outcomes, weights), check_seed(random_state)
     roles = infer_roles(rows.frame, y, sensitive, rows.beside)[0] if roles is None else roles
     codes = np.zeros(len(rows), np.int64) if is_regressor(model) else np.unique(outcomes, return_inverse=True)[1]
