@@ -69,10 +69,10 @@ def audit() -> Found:
 def audit_options() -> Found:
     return session(
         f"audit people.csv {COLUMNS} --json",
-        f"audit people.parquet {COLUMNS} --quiet --weight weight --reference group=blue --approval-rate 0.4",
+        f"audit people.parquet {COLUMNS} --quiet --weight weight --reference group=blue --set approval_rate=0.4",
         f"audit people.csv {COLUMNS} --rule better.toml --reference blue --resamples 0",
-        f"audit people.csv {COLUMNS} --max-pairs 50 --threshold 0.6",
-        f"audit people.csv {COLUMNS} --max-pairs 50",
+        f"audit people.csv {COLUMNS} --set max_pairs=50 --threshold 0.6",
+        f"audit people.csv {COLUMNS} --set max_pairs=50",
         f"audit people.csv {COLUMNS} --name-people 0.1",
         f"audit people.csv {COLUMNS} --name-people 0.1 --rule band.toml",
         "audit people.csv --sensitive group --scores p --bins age=3 --must-match region --discrete purpose",
@@ -119,7 +119,7 @@ def pairs() -> Found:
         f"pairs people.csv {columns} --out pairs --rule all.toml",
         f"pairs people.csv {columns} --sample 10",
         f"pairs people.csv {columns} --out folder",
-        f"audit people.csv {COLUMNS} --pairs folder",
+        f"audit people.csv {COLUMNS} --set pairs=folder",
         files=("pairs.csv", "pairs.parquet", "pairs", "folder"),
     )
 

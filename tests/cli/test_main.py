@@ -27,18 +27,35 @@ ASKED = ("--label", "hired", "--sensitive", "race")
 
 OPTIONS = (
     *("--label", "--sensitive", "--discrete", "--continuous", "--ordinal", "--must-match", "--ignore", "--row-id"),
-    *("--bins", "--missing", "--encoding", "--delimiter", "--decimal", "--max-discrete-changes"),
+    *("--bins", "--missing", "--encoding", "--decimal", "--set", "delimiter", "--max-discrete-changes"),
     *("--max-continuous-shift", "--limits", "--rule", "--limit", "--sample"),
     *("--seed", "--count", "--out", "--json", "--quiet"),
 )
 
 
-def test_help_begins_with_an_audit_and_has_what_large_tables_need_in_one_place(run: Run) -> None:
+def test_the_first_screen_of_help_is_what_a_newcomer_needs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Start with likewise audit --help" in run("--help").stdout
-    _, large = run("audit", "--help").stdout.split("Large tables")
-    panel = large.split("╭")[0]
-    for name in ("--memory-limit", "--max-pairs", "--pairs"):
-        assert f"│ {name} " in panel
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("audit", "--help").stdout.splitlines()
+    first = " ".join(lines[:30])
+    for name in ("DATA", "--label", "--sensitive", "--scores", "--model", "--policy", "--out"):
+        assert f" {name} " in first
+    assert "audit people.csv --label hired --sensitive race,sex --scores p" in first
+    assert sum(line.startswith("│ --") for line in lines) <= 40
+
+
+def test_what_is_seldom_needed_is_set_by_name(run: Run, scored_csv: Path) -> None:
+    asked = ("audit", scored_csv, *ASKED, "--scores", "p", "--resamples", "0", "--quiet")
+    settings = json.loads(run(*asked, "--json", "--set", "gap-limit=0.3", "--set", "max_pairs=7").stdout)["settings"]
+    assert (settings["gap_limit"], settings["max_pairs"]) == (0.3, 7)
+    for wrong, why in (
+        ("gap_limt=1", "Did you mean 'gap_limit'?"),
+        ("scale", "not NAME=VALUE"),
+        ("scale=x", "a number"),
+    ):
+        outcome = run(*asked, "--set", wrong)
+        assert (outcome.code, outcome.stderr.count("\n")) == (2, 1)
+        assert why in outcome.stderr
 
 
 def test_help_explains_a_pair_gives_an_example_and_every_option(run: Run) -> None:
@@ -98,7 +115,7 @@ BAD_USE = {
     "out of unknown kind": (("pairs", "{csv}", *ASKED, "--out", "{folder}/x.json"), ".parquet or .csv"),
     "empty shift": (("pairs", "{csv}", *ASKED, "--limits", ""), "--limits is ''"),
     "empty column": (("pairs", "{csv}", *ASKED, "--ignore", " "), "which is empty"),
-    "empty delimiter": (("pairs", "{csv}", *ASKED, "--delimiter", ""), "--delimiter is ''"),
+    "empty delimiter": (("pairs", "{csv}", *ASKED, "--set", "delimiter=,,"), "--set delimiter is ''"),
     "no letters": (("pairs", "{csv}", *ASKED, "--encoding", "undefined"), "not a text encoding"),
     "no encoding": (("pairs", "{csv}", *ASKED, "--encoding", "\0"), "not a text encoding"),
     "generator and load": (("antidote", "{csv}", "--load", "g", "--generator", "gibbs"), "--generator"),
@@ -274,7 +291,7 @@ def test_messages_name_parameters_as_options() -> None:
     with name_parameters(spell_option):
         assert parameter("random_state") == "--seed"
         assert parameter("sensitive_differs", "any") == "sensitive_differs = 'any' in the file of --rule"
-        assert parameter("task", "binary") == "--task binary"
+        assert parameter("task", "binary") == "--set task=binary"
         assert parameter("bins", {"age": 4}) == "--bins age=4"
 
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from tests.cli.conftest import Run
 from tests.sizes import sized
 
+from likewise.cli._options import option_name
 from likewise.cli._tables import TableFiles, TextFormat
 from likewise.exceptions import TableFileError
 
@@ -128,7 +129,7 @@ def test_a_bad_file_is_refused_in_one_line_that_names_it(name: str, tmp_path: Pa
 )
 def test_a_bad_option_is_named(option: str, value: str, tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(TEXT, encoding="utf-8")
-    with pytest.raises(TableFileError, match=re.escape(f"--{option} is {value!r}")):
+    with pytest.raises(TableFileError, match=re.escape(f"{option_name(option)} is {value!r}")):
         read_table(tmp_path / "people.csv", **{option: value})
 
 

@@ -18,7 +18,7 @@ __all__ = ["Call", "Home", "break_file"]
 Random = np.random.Generator
 COLUMNS: Final = ("--label", "hired", "--sensitive", "race", "--ignore", "name", "--max-continuous-shift", "0.1")
 FAST: Final = ("--resamples", "40", "--quiet")
-FEATURES: Final = ("--features", "age,hours")
+FEATURES: Final = ("--set", "features=age,hours")
 SCORED: Final = (*COLUMNS, *FAST, "--scores", "p")
 
 

@@ -82,7 +82,7 @@ REFUSED: dict[str, Callable[[Home], tuple[object, ...]]] = {
     "a label that the model lacks": lambda home: audited(
         home, "--model", home.model_skops, *FEATURES, "--positive", "ja", table=renamed(home)
     ),
-    "outcomes in words": lambda home: audited(home, "--scores", "p", "--task", "regression"),
+    "outcomes in words": lambda home: audited(home, "--scores", "p", "--set", "task=regression"),
     "bins of nothing": lambda home: audited(home, "--scores", "p", "--bins", "age=nan,"),
     "no such device": lambda home: ("antidote", home.csv, *COLUMNS, "--quiet", "--device", "tpu"),
     "a record that is no text": lambda home: ("report", home.parquet),

@@ -1,7 +1,7 @@
 """What other folders use of this one beyond its documented names."""
 
 from likewise.auditing._run import infer_roles, refuse_unanswerable, run_audit
-from likewise.auditing._settings import PAGE_SETTINGS, AuditSettings, TaskName
+from likewise.auditing._settings import PAGE_SETTINGS, AuditSettings
 from likewise.auditing.evidence._cases import choose_ids, compare_columns
 from likewise.auditing.evidence._directions import direction_from_sums
 from likewise.auditing.evidence._distributions import rows_to_show

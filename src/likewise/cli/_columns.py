@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from likewise._checks import suggest
 from likewise._format import line_up
-from likewise.cli._options import COLUMNS, RULE, default_of, option, option_name, panel_of
-from likewise.comparable import Comparability
+from likewise.cli._options import COLUMNS, RULE, default_of, first, option, option_name, panel_of
 from likewise.exceptions import RuleError, SchemaError
-from likewise.schema import Roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from likewise.auditing._internal import AuditSettings
+    from likewise.comparable import Comparability
+    from likewise.schema import Roles
 
 ROLE_TITLES: Final = {
     **{role: role for role in ("sensitive", "discrete", "continuous", "ordinal")},
@@ -25,17 +25,17 @@ ROLE_TITLES: Final = {
 }
 ROLES_HEADING: Final = "Column roles (change them with --discrete, --continuous, --must-match, --ignore, ...):"
 AS_TEXT: Final = {b"likewise": b"text"}  # of a column that is text by wish, or for its codes
-LABEL: Final = "Outcome; both members of a pair share it. Without one, people are compared whatever their outcome."
+LABEL: Final = "Outcome, which both members of a pair share, if there is one."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnOptions:
     """What the command line says about columns and rule."""
 
-    label: str | None = option(None, COLUMNS, "COLUMN", LABEL)
-    sensitive: list[str] | None = option(
+    label: str | None = first(None, COLUMNS, "COLUMN", LABEL)
+    sensitive: list[str] | None = first(
         *(None, COLUMNS, "COLUMNS"),
-        "Sensitive (protected) attributes, such as race,sex. The members of a pair differ here.",
+        "Sensitive (protected) attributes, such as race,sex.",
     )
     discrete: list[str] | None = option(None, COLUMNS, "COLUMNS", "Categorical columns.")
     continuous: list[str] | None = option(None, COLUMNS, "COLUMNS", "Numeric columns.")
@@ -100,6 +100,8 @@ class ColumnOptions:
 
     def roles(self, frame: pa.Table, file: str) -> Roles:
         """Return the roles of all columns; those not named are inferred."""
+        from likewise.schema import Roles
+
         names = ColumnNames(tuple(frame.column_names), file)
         listed = self._listed(names)
         sensitive = listed.pop("sensitive")
@@ -140,6 +142,8 @@ class ColumnOptions:
 
     def rule(self, frame: pa.Table, file: str) -> Comparability:
         """Return the rule."""
+        from likewise.comparable import Comparability
+
         if self.rule_file is not None:
             return self._read_rule(self.rule_file)
         in_units = ColumnNames(tuple(frame.column_names), file).values("--limits", self.limits, commas=True)
@@ -153,6 +157,8 @@ class ColumnOptions:
 
     def _read_rule(self, file: Path) -> Comparability:
         """Read the rule from a file, which has all of it."""
+        from likewise.comparable import Comparability
+
         for one in fields(ColumnOptions):
             is_of_rule = panel_of(one) == RULE and one.name != "rule_file"
             if is_of_rule and getattr(self, one.name) != default_of(one):

@@ -180,7 +180,7 @@ def _check_options(encoding: str, delimiter: str | None) -> None:
         ) from None
     is_one = delimiter is None or (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0')
     if not is_one:
-        raise TableFileError(f"--delimiter is {delimiter!r}; give one character, such as ';'.")
+        raise TableFileError(f"--set delimiter is {delimiter!r}; give one character, such as ';'.")
 
 
 def _find_separator(start: str, usual: str) -> str:

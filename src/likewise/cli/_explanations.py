@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from likewise._extras import require
-from likewise.cli._models import ModelFile, SkopsModel
 from likewise.cli._options import OUTPUT, option
 from likewise.cli._plan import AuditOptions, AuditPlan
 from likewise.cli._typing import GIVEN
 from likewise.exceptions import LikewiseWarning, ScoreError
-from likewise.record import AuditRecord
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from likewise.auditing import Audit
+    from likewise.cli._models import ModelFile
+    from likewise.record import AuditRecord
 
 Progress = Callable[[str, float], None]
 
@@ -132,6 +132,7 @@ def _certify(
     audit: Audit, plan: AuditPlan, frame: pa.Table, model: ModelFile, how: Certification, progress: Progress
 ) -> Audit:
     """Certify the people as the model takes them: in a pandas frame."""
+    from likewise.cli._models import SkopsModel
     from likewise.explain import certify_audit
 
     scoring = model.scoring

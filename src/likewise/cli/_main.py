@@ -73,7 +73,7 @@ def load_command(name: str) -> Any:
 def _build_command(name: str) -> Any:
     module = import_module(f"likewise.cli.commands._{name}")
     alone = typer.Typer(rich_markup_mode="rich", add_completion=False, context_settings=HELP_OPTIONS)
-    alone.command(name, help=module.HELP)(getattr(module, name))
+    alone.command(name, help=module.HELP, epilog=getattr(module, "MORE", None))(getattr(module, name))
     return get_command(alone)
 
 

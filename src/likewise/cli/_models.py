@@ -394,12 +394,12 @@ def _wrong_number(who: str, n_wanted: int, features: list[str]) -> ScoreError:
     listed = ", ".join(f"'{name}'" for name in features[:12]) + (", ..." if len(features) > 12 else "")
     return ScoreError(
         f"{who} takes {n_wanted:,} columns, without naming them; there are {len(features):,}: {listed}. "
-        "Name the right ones in their order with --features."
+        "Name the right ones in their order with --set features."
     )
 
 
 def _needless_features(who: str) -> ScoreError:
-    return ScoreError(f"{who} names the columns it takes. Leave out --features.")
+    return ScoreError(f"{who} names the columns it takes. Leave out --set features.")
 
 
 def _choose_outputs(outputs: list[Any], who: str) -> tuple[Any, Any | None]:

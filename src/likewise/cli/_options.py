@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
+from likewise._checks import suggest
 from likewise._files import address_of
 from likewise.exceptions import TableFileError
 
@@ -23,6 +24,8 @@ MEASURES: Final = "Decisions and measures"
 LARGE: Final = "Large tables"
 OUTPUT: Final = "Output"
 PLAN: Final = "Plan"
+RARE: Final = "Seldom needed"
+SET: Final = "set_by_name"
 
 REQUIRED: Final = MISSING
 OPTION_NAMES: Final = {
@@ -30,30 +33,42 @@ OPTION_NAMES: Final = {
     **{"ignored": "--ignore", "y": "--label", "sample_weight": "--weight"},
     **{"confirmed": "--confirm", "matched": "--must-match"},
 }
+BY_SET: Final = ("scale", "gap_limit", "max_pairs", "pairs", "task", "approval_rate", "features", "rows", "delimiter")
 OF_RULE_FILE: Final = ("max_ordinal_shift", "sensitive_differs", "no_better", "score_band")  # and of no option
+
+CONVERT: Final[Mapping[str, Callable[[str], Any]]] = {"float": float, "int": int, "Path": Path, "bool": int}
 
 Command = Callable[..., int | None]
 
 
 def option_name(parameter: str) -> str:
     """Return the option of a parameter of the library: ``--seed`` for ``random_state``."""
-    return OPTION_NAMES.get(parameter, f"--{parameter.replace('_', '-')}")
+    usual = f"--set {parameter}" if parameter in BY_SET else f"--{parameter.replace('_', '-')}"
+    return OPTION_NAMES.get(parameter, usual)
 
 
 def spell_option(parameter: str, value: Any) -> str:
-    """Write a parameter and its value as an option: ``--task binary``, ``--bins age=4``."""
+    """Write a parameter and its value as an option: ``--set task=binary``, ``--bins age=4``."""
     if parameter in OF_RULE_FILE:
         return f"{parameter if value is None else f'{parameter} = {value!r}'} in the file of --rule"
     if isinstance(value, Mapping):
         value = ",".join(f"{column}={one}" for column, one in value.items())
     if isinstance(value, list):
         value = shlex.quote(",".join(map(str, value)))
-    return option_name(parameter) if value is None else f"{option_name(parameter)} {value}"
+    if value is None:
+        return option_name(parameter)
+    return f"{option_name(parameter)}{'=' if parameter in BY_SET else ' '}{value}"
 
 
 def option(default: Any, panel: str, metavar: str, text: str, *, names: str = "", **settings: Any) -> Any:
     """Declare a field of a dataclass as an option, by default named after it; a flag has an empty ``metavar``."""
     return _declare(default, names, rich_help_panel=panel, metavar=metavar, help=text, **settings)
+
+
+def first(default: Any, panel: str, metavar: str, text: str, *, names: str = "", **settings: Any) -> Any:
+    """Declare an option that a newcomer needs: help shows it above all panels."""
+    declared = option(default, panel, metavar, text, names=names, **settings)
+    return field(default=declared.default, metadata={**declared.metadata, "is_first": True})
 
 
 def argument(metavar: str, text: str, default: Any = REQUIRED) -> Any:
@@ -73,7 +88,7 @@ QUIET: Final = partial(
     option, *(False, OUTPUT, "", "Print no column roles, notes or progress on stderr."), names="--quiet -q"
 )
 MODEL: Final = partial(
-    option, *(None, SCORES, "FILE"), "Model that scores the rows: .onnx or .skops. Each needs the extra of its name."
+    first, *(None, SCORES, "FILE"), "Instead of scores: a model, .onnx or .skops (extras of these names)."
 )
 TRUST: Final = partial(
     option,
@@ -89,8 +104,12 @@ def takes(**groups: type) -> Callable[[Command], Command]:
     """
 
     def decorate(command: Command) -> Command:
+        by_set = {one.name: one for group in groups.values() if is_dataclass(group) for one in _set_fields(group)}
+
         @wraps(command)
         def gather(**given: Any) -> int | None:
+            given |= {name: default_of(one) for name, one in by_set.items()}
+            given |= _read_set(given.pop(SET, None), by_set)
             _refuse_addresses(given)
             return command(
                 **{
@@ -110,11 +129,53 @@ def takes(**groups: type) -> Callable[[Command], Command]:
                 else _parameters(group)
             )
         ]
+        parameters += [_set_parameter(by_set)] if by_set else []
         gather.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # this is what typer reads
         gather.__annotations__ = {}
         return gather
 
     return decorate
+
+
+def _set_fields(group: type) -> list[Field[Any]]:
+    return [one for one in fields(group) if one.name in BY_SET and one.metadata.get("names") == ""]
+
+
+def _set_parameter(by_set: Mapping[str, Field[Any]]) -> inspect.Parameter:
+    """Return the option for what is seldom set; its help lists the names."""
+    about = [f"{name}: {one.metadata['settings']['help']}" for name, one in by_set.items()]
+    info = typer.Option(
+        "--set", metavar="NAME=VALUE", rich_help_panel=RARE, help="Any of these; repeat it for more. " + " ".join(about)
+    )
+    annotation = Annotated[list[str] | None, info]
+    return inspect.Parameter(SET, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _read_set(given: list[str] | None, by_set: Mapping[str, Field[Any]]) -> dict[str, Any]:
+    """Read NAME=VALUE by the type of the field, a list by its commas."""
+    values: dict[str, Any] = {}
+    for text in given or []:
+        name, sign, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if name not in by_set or not (sign and value):
+            hint = suggest(name, by_set) or f" Names are {', '.join(by_set)}."
+            raise typer.BadParameter(f"it is '{text}', not NAME=VALUE.{hint}", param_hint="--set")
+        values[name] = _convert(by_set[name], value)
+    return values
+
+
+def _convert(one: Field[Any], text: str) -> Any:
+    kind = str(one.type)
+    if kind.startswith("list"):
+        return [text]
+    if kind.startswith("bool") and text in ("true", "false"):
+        return text == "true"
+    convert = next((make for name, make in CONVERT.items() if kind.startswith(name)), str)
+    try:
+        return convert(text)
+    except ValueError:
+        kind = {"float": "a number", "int": "a whole number"}.get(kind.partition(" ")[0], "true or false")
+        raise typer.BadParameter(f"{one.name} is '{text}'; give {kind}.", param_hint="--set") from None
 
 
 def _refuse_addresses(given: Mapping[str, Any]) -> None:
@@ -132,8 +193,10 @@ def _refuse_addresses(given: Mapping[str, Any]) -> None:
 
 def given_options(context: typer.Context) -> frozenset[str]:
     """Return the names of the options that were given on the command line."""
+    by_set = [text.partition("=")[0].replace("-", "_") for text in context.params.get(SET) or ()]
     sources = {name: context.get_parameter_source(name) for name in context.params}
-    return frozenset(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")
+    on_line = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    return frozenset([*by_set, *on_line])
 
 
 def default_of(one: Field[Any]) -> Any:
@@ -157,6 +220,7 @@ def _parameters(group: type) -> list[inspect.Parameter]:
             annotation=Annotated[hints[one.name], _typer_info(one)],
         )
         for one in fields(group)
+        if one not in _set_fields(group)
     ]
 
 
@@ -164,4 +228,6 @@ def _typer_info(one: Field[Any]) -> Any:
     names, settings = one.metadata["names"], one.metadata["settings"]
     if names is None:
         return typer.Argument(**settings)
+    if one.metadata.get("is_first"):
+        settings = {**settings, "rich_help_panel": None}
     return typer.Option(*(names or option_name(one.name)).split(), **settings)

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from likewise.auditing._internal import SIDES, AuditSettings, TaskName
 from likewise.cli import _options as shared
 from likewise.cli._columns import ROLES_HEADING, ColumnNames, ColumnOptions, describe_roles
 from likewise.cli._console import say, working
-from likewise.cli._models import ModelFile, ScoreColumns, load_model
-from likewise.cli._options import COLUMNS, LARGE, MEASURES, PLAN, RULE, SCORES, option, panel_of
-from likewise.comparable import Comparability
+from likewise.cli._options import COLUMNS, LARGE, MEASURES, PLAN, RULE, SCORES, first, option, panel_of
 from likewise.exceptions import SchemaError, ScoreError, ScoresCollapsed
-from likewise.record import AuditRecord
-from likewise.record._internal import CommandRecord, DataFile, SealedPlan
-from likewise.schema import Roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
     from likewise.auditing import Audit
+    from likewise.auditing._internal import AuditSettings
+    from likewise.cli._models import ModelFile
+    from likewise.comparable import Comparability
+    from likewise.record import AuditRecord
+    from likewise.record._internal import CommandRecord, DataFile, SealedPlan
+    from likewise.schema import Roles
 
 COLUMN_ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuous", "row_id")
 
@@ -36,10 +36,9 @@ COLUMN_ROLES: Final = ("sensitive", "discrete", "ordinal", "matched", "continuou
 class ScoreOptions:
     """Where the scores come from, and which decisions and gaps are measured."""
 
-    scores: list[str] | None = option(
+    scores: list[str] | None = first(
         *(None, SCORES, "COLUMNS"),
-        "Column with the probability of the positive label; with more than two labels, one column per class, in "
-        "the order of the labels. Not matched on.",
+        "Probability of the positive label; of more than two labels, one column each.",
     )
     model: Path | None = shared.MODEL()
     features: list[str] | None = option(
@@ -48,7 +47,7 @@ class ScoreOptions:
         "identifier.",
     )
     trust: list[str] | None = shared.TRUST()
-    task: TaskName = option("auto", MEASURES, "TASK", "binary, multiclass or regression; auto decides by the label.")
+    task: str = option("auto", MEASURES, "TASK", "binary, multiclass or regression; by default the label tells.")
     positive: str | None = option(
         *(None, MEASURES, "VALUE"),
         "Positive label, whose probability the scores are; by default the last in sorted order.",
@@ -104,7 +103,7 @@ class ScoreOptions:
         if self.scores and self.model is not None:
             raise typer.BadParameter("they exclude each other; choose one.", param_hint="--scores and --model")
         if self.model is None and (self.features or self.trust):
-            name = "--features" if self.features else "--trust"
+            name = "--set features" if self.features else "--trust"
             raise typer.BadParameter("it is about a model; name one with --model.", param_hint=name)
         self.settings()
 
@@ -119,10 +118,14 @@ class ScoreOptions:
 
     def load_model(self) -> ModelFile | None:
         """Load the model, where there is one."""
+        from likewise.cli._models import load_model
+
         return None if self.model is None else load_model(self.model, self.trust or [])
 
     def settings(self) -> AuditSettings:
         """Return the checked parameters; the positive label is still text."""
+        from likewise.auditing._internal import AuditSettings
+
         names = [one.name for one in fields(AuditSettings) if hasattr(self, one.name)]
         return AuditSettings(**{name: getattr(self, name) for name in names} | {"confirmed": self.confirmed or ()})
 
@@ -193,6 +196,10 @@ class AuditPlan:
     @classmethod
     def from_record(cls, record: AuditRecord | SealedPlan, command: CommandRecord) -> AuditPlan:
         """Plan to repeat a recorded audit, or to make a planned one."""
+        from likewise.auditing._internal import AuditSettings
+        from likewise.comparable import Comparability
+        from likewise.schema import Roles
+
         settings = {name: value for name, value in asdict(record.settings).items() if value is not None}
         return cls(
             roles=Roles.from_dict(record.roles),
@@ -213,6 +220,8 @@ class AuditPlan:
 
     def scores_of(self, frame: pa.Table, model: ModelFile | None) -> Any:
         """The scores of a table, as ``audit`` takes them."""
+        from likewise.cli._models import ScoreColumns
+
         if model is not None:
             return model.score(frame, apart=self.apart, features=self.features, text=self.text)
         return self.scores[0] if len(self.scores) == 1 else ScoreColumns(tuple(self.scores)).stack(frame)
@@ -283,7 +292,7 @@ def make_plan(
         rule=columns.rule(frame, file),
         label=label,
         scores=scores,
-        features=list(names.find_all("--features", asked.features)),
+        features=list(names.find_all("--set features", asked.features)),
         settings=settings,
         **search,
     )
@@ -301,11 +310,13 @@ def follow_plan(
     **search: Any,
 ) -> AuditPlan:
     """Return what was planned, but for the options that are given: those of columns, or of the rule, all or none."""
+    from likewise.auditing._internal import AuditSettings
+
     panels = {one.name: panel_of(one) for one in fields(ColumnOptions)}
     base = AuditPlan.from_record(sealed, sealed.command)
     names = ColumnNames(tuple(frame.column_names), file)
     scores = list(names.find_all("--scores", asked.scores)) or ([] if asked.model is not None else base.scores)
-    features = list(names.find_all("--features", asked.features)) or base.features
+    features = list(names.find_all("--set features", asked.features)) or base.features
     needed = (*scores, *features, *base.compared, *base.settings.columns)
     missing = [name for name in needed if name not in names.known]
     if missing:
@@ -343,6 +354,8 @@ def _type_labels(
     asked: ScoreOptions, frame: pa.Table, label: str | None, scores: list[str], names: ColumnNames
 ) -> AuditSettings:
     """Return the settings with labels, or decisions, of the type of their column, and a known column of weights."""
+    from likewise.auditing._internal import SIDES
+
     settings = replace(
         asked.settings(),
         reference=_read_reference(asked.reference, frame.column_names),

@@ -19,7 +19,6 @@ from likewise.cli._csv import TextFile
 from likewise.cli._options import FILE, argument, option
 from likewise.cli._typing import Part, Typing
 from likewise.exceptions import TableFileError
-from likewise.schema._internal import is_pandas_index
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,8 +31,7 @@ UNNAMED: Final = NamedColumns()
 DATA_FILES: Final = partial(
     argument,
     "DATA",
-    "A .csv, .tsv, .csv.gz or .parquet file, one person per row; several files with the same columns; or a folder of "
-    "Parquet files.",
+    "Table with a person per row: .csv, .tsv (.gz), .parquet; several files, or a folder of them.",
 )
 
 
@@ -270,6 +268,8 @@ def _read_parquet(path: Path) -> pa.Table:
 
 def _drop_row_numbers(path: Path, table: pa.Table) -> tuple[pa.Table, list[str]]:
     """Drop what data frame libraries add on writing: row numbers as a nameless or index column, empty columns."""
+    from likewise.schema._internal import is_pandas_index
+
     kept: list[int] = []
     notes: list[str] = []
     for position, name in enumerate(table.column_names):

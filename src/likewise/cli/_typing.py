@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from likewise.cli._columns import AS_TEXT, NamedColumns
 from likewise.cli._csv import TextFile
 from likewise.exceptions import TableFileError
-from likewise.schema import Roles
-from likewise.schema._internal import DECIMAL_COMMA, MARKED, MOSTLY, THOUSANDS, find_odd_cells, type_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,6 +76,8 @@ class Typing:
         return pc.if_else(missing, pa.scalar(None, pa.string()), cells) if pc.any(missing).as_py() else cells
 
     def _type(self, name: str, cells: Any) -> tuple[Any, str | None]:
+        from likewise.schema._internal import type_cells
+
         if self._exactly is not None:
             why = self._exactly.get(name)
             return (cells, why) if why is not None else (self._as_numbers(cells), None)
@@ -98,6 +98,8 @@ class Typing:
 
     def _as_numbers(self, cells: Any) -> Any:
         """Type cells; numbers are numbers, also where they may be codes."""
+        from likewise.schema._internal import type_cells
+
         values, code = type_cells(cells, self._decimal)
         return values if code is None else number_codes(cells)
 
@@ -105,6 +107,8 @@ class Typing:
         """Whether categories have numbers that are written in several ways, such as 1.1 and 1.10."""
         import pyarrow as pa
         import pyarrow.compute as pc
+
+        from likewise.schema import Roles
 
         named = self._named
         if name not in named.categories - named.others:
@@ -119,6 +123,8 @@ class Typing:
 
     def _refuse_odd(self, name: str, cells: Any, values: Any) -> None:
         """Refuse numbers of which a few cells are none, with the lines of these."""
+        from likewise.schema._internal import find_odd_cells
+
         odd = find_odd_cells(cells, self._decimal) if str(values.type) == "string" else None
         if odd is None:
             return
@@ -141,6 +147,8 @@ class Typing:
     def _find_decimal(self) -> str:
         """Tell the decimal mark by numbers that can be read in one way only; refuse 1,234 where none tells."""
         import pyarrow.compute as pc
+
+        from likewise.schema._internal import DECIMAL_COMMA, MARKED, MOSTLY, THOUSANDS
 
         unclear: dict[str, tuple[str, int, str]] = {}
         signs: dict[str, tuple[str, int, str]] = {}

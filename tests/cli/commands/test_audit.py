@@ -78,7 +78,7 @@ def test_without_a_label_people_are_compared_whatever_their_outcome(run: Run, sc
     assert record["measures"]["flip_rate"]["value"] > 0.01
     assert run("verify", tmp_path / "audit" / "audit.json", file).code == 0
     assert run("pairs", file, *columns, "--out", tmp_path / "pairs").code == 0
-    again = read_json(run, file, *asked, "--pairs", tmp_path / "pairs")
+    again = read_json(run, file, *asked, "--set", f"pairs={tmp_path / 'pairs'}")
     assert again["measures"] == record["measures"]
     listed = tmp_path / "pairs.csv"
     assert "hired" not in run("pairs", file, *columns, "--out", listed).stdout
@@ -267,8 +267,8 @@ def test_output_keeps_within_the_terminal(
 
 def test_options_reach_the_audit(run: Run, scored_csv: Path) -> None:
     record = read_json(
-        *(run, scored_csv, *SCORED, "--resamples", 0, "--approval-rate", 0.25, "--gap-limit", 0.3),
-        *("--max-pairs", 50, "--max-discrete-changes", 2),
+        *(run, scored_csv, *SCORED, "--resamples", 0, "--set", "approval_rate=0.25", "--set", "gap_limit=0.3"),
+        *("--set", "max_pairs=50", "--max-discrete-changes", 2),
     )
     settings = record["settings"]
     assert (settings["n_resamples"], settings["approval_rate"], settings["gap_limit"]) == (0, 0.25, 0.3)
@@ -310,7 +310,7 @@ def test_predicted_amounts_are_audited_by_their_spread(run: Run, scored_csv: Pat
     record = read_json(run, *asked)
     assert record["task"] == "regression"
     assert record["scale"] == pytest.approx(pay.std())
-    assert read_json(run, *asked, "--scale", 2)["scale"] == 2
+    assert read_json(run, *asked, "--set", "scale=2")["scale"] == 2
     assert "All pairs" in run("audit", *asked).stdout
 
 
@@ -326,11 +326,11 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "no scores": (("{csv}", *ASKED), "Add --scores with the column"),
     "scores and model": (("{csv}", *SCORED, "--model", "m.onnx"), "--scores and --model"),
     "two ways to decide": (
-        ("{csv}", *SCORED, "--threshold", 0.5, "--approval-rate", 0.5),
-        "--threshold and --approval-rate both",
+        ("{csv}", *SCORED, "--threshold", 0.5, "--set", "approval_rate=0.5"),
+        "--threshold and --set approval_rate both",
     ),
     "trust without model": (("{csv}", *SCORED, "--trust", "a.B"), "name one with --model"),
-    "features without model": (("{csv}", *SCORED, "--features", "age"), "name one with --model"),
+    "features without model": (("{csv}", *SCORED, "--set", "features=age"), "name one with --model"),
     "unknown scores": (("{csv}", *ASKED, "--scores", "q"), "--scores names column 'q'"),
     "scores that are the label": (("{csv}", *ASKED, "--scores", "hired"), "named by --scores and by --label"),
     "scores that are sensitive": (("{csv}", *ASKED, "--scores", "race"), "named by --scores and by --sensitive"),
@@ -339,20 +339,20 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "weights of text": (("{csv}", *SCORED, "--weight", "job"), "--weight (column 'job') is not made of numbers"),
     "unknown weights": (("{csv}", *SCORED, "--weight", "w"), "--weight names column 'w'"),
     "scores of text": (("{csv}", *ASKED, "--scores", "job"), "are not numbers"),
-    "scores outside": (("{csv}", *ASKED, "--scores", "age"), "--task regression"),
+    "scores outside": (("{csv}", *ASKED, "--scores", "age"), "the share of the range"),
     "no sensitive column": (("{csv}", "--label", "hired", "--scores", "p"), "Add --sensitive"),
     "unknown positive": (("{csv}", *SCORED, "--positive", "maybe"), "'maybe'"),
-    "approval rate": (("{csv}", *SCORED, "--approval-rate", 2), "--approval-rate"),
+    "approval rate": (("{csv}", *SCORED, "--set", "approval_rate=2"), "--set approval_rate"),
     "threshold": (("{csv}", *SCORED, "--threshold", "nan"), "--threshold"),
-    "gap limit": (("{csv}", *SCORED, "--gap-limit", -1), "--gap-limit"),
-    "scale": (("{csv}", *SCORED, "--scale", 0), "--scale"),
-    "unit of probabilities": (("{csv}", *SCORED, "--scale", 2), "--scale is"),
-    "gap limit in percent": (("{csv}", *SCORED, "--gap-limit", 10), "--gap-limit is 10"),
+    "gap limit": (("{csv}", *SCORED, "--set", "gap_limit=-1"), "--set gap_limit"),
+    "scale": (("{csv}", *SCORED, "--set", "scale=0"), "--set scale"),
+    "unit of probabilities": (("{csv}", *SCORED, "--set", "scale=2"), "--set scale is"),
+    "gap limit in percent": (("{csv}", *SCORED, "--set", "gap_limit=10"), "--set gap_limit is 10"),
     "too few resamples": (("{csv}", *SCORED, "--resamples", 3), "--resamples is 3, too few"),
     "resamples": (("{csv}", *SCORED, "--resamples", -1), "--resamples"),
-    "no pairs allowed": (("{csv}", *SCORED, "--max-pairs", 0), "--max-pairs"),
-    "task": (("{csv}", *SCORED, "--task", "guess"), "regression"),
-    "task of amounts": (("{csv}", *SCORED, "--task", "regression"), "Give them as --label"),
+    "no pairs allowed": (("{csv}", *SCORED, "--set", "max_pairs=0"), "--set max_pairs"),
+    "task": (("{csv}", *SCORED, "--set", "task=guess"), "regression"),
+    "task of amounts": (("{csv}", *SCORED, "--set", "task=regression"), "Give them as --label"),
     "out is a file": (("{csv}", *SCORED, "--out", "{csv}"), "is a file"),
     "out under a file": (("{csv}", *SCORED, "--out", "{csv}/deep/audit"), "is a file"),
     "a folder in the place of a file": (

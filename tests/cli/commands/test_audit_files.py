@@ -107,7 +107,7 @@ def test_addresses_are_refused_where_files_of_this_machine_are_meant(
 
 def test_a_streamed_audit_is_written_shown_and_verified(run: Run, parts: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "audit"
-    outcome = run("audit", *parts, *SCORED, "--max-pairs", 50, "--out", out)
+    outcome = run("audit", *parts, *SCORED, "--set", "max_pairs=50", "--out", out)
     assert outcome.code == 0
     shown = " ".join(outcome.stdout.split())
     record = json.loads((out / "audit.json").read_text("utf-8"))
@@ -136,10 +136,10 @@ def test_pairs_found_before_and_a_memory_limit_change_no_number(
     roles = Roles.from_dict(expected["roles"])
     table = roles.learn(scored).encode(scored)
     write_pairs(table, Comparability.from_dict(expected["rule"]), tmp_path / "pairs")
-    found = audit(run, *parts, "--pairs", tmp_path / "pairs", "--memory-limit", "4 GB")
+    found = audit(run, *parts, "--set", f"pairs={tmp_path / 'pairs'}", "--memory-limit", "4 GB")
     assert found["measures"] == expected["measures"]
     assert found["command"]["memory_limit"] == "4 GB"
-    refused = run("audit", *parts, *SCORED, "--pairs", tmp_path / "pairs", "--max-discrete-changes", 0)
+    refused = run("audit", *parts, *SCORED, "--set", f"pairs={tmp_path / 'pairs'}", "--max-discrete-changes", 0)
     assert refused.code == 2
     assert "the pairs of another rule" in " ".join(refused.stderr.split())
     wrong = run("audit", *parts, *SCORED, "--memory-limit", "much")
@@ -153,7 +153,7 @@ def test_what_likewise_pairs_wrote_is_audited(run: Run, scored: pa.Table, tmp_pa
     asked = ("--label", "hired", "--sensitive", "race", "--max-continuous-shift", "0.1", "--ignore", "name")
     assert run("pairs", people, *asked, "--out", tmp_path / "with_scores").code == 0
     assert run("pairs", people, *asked, "--scores", "p", "--out", tmp_path / "pairs").code == 0
-    assert audit(run, people, "--pairs", tmp_path / "pairs")["measures"] == audit(run, people)["measures"]
-    refused = run("audit", people, *SCORED, "--pairs", tmp_path / "with_scores")
+    assert audit(run, people, "--set", f"pairs={tmp_path / 'pairs'}")["measures"] == audit(run, people)["measures"]
+    refused = run("audit", people, *SCORED, "--set", f"pairs={tmp_path / 'with_scores'}")
     assert refused.code == 2
     assert "'likewise pairs --out' and the same --scores and --ignore" in " ".join(refused.stderr.split())

@@ -41,7 +41,7 @@ def test_a_model_file_scores_the_rows(run: Run, scored: pa.Table, scored_csv: Pa
     else:
         skops.io.dump(fitted, path)
     asked = (scored_csv, *ASKED, *NEAR, "--ignore", "p", "--resamples", 0)
-    named = ("--features", "age,hours") if kind == "onnx" else ()
+    named = ("--set", "features=age,hours") if kind == "onnx" else ()
     record = read_json(run, *asked, *named, "--model", path)
     roles = Roles.infer(scored, label="hired", sensitive="race", ignored="p")
     found = audit(fitted, scored.to_pandas(), roles=roles, rule=RULE, n_resamples=0).to_dict()

@@ -63,7 +63,7 @@ def test_a_failed_limit_prints_nobody_unless_asked(run: Run, scored_csv: Path, t
     assert "The worst pairs are left out" in shown.stdout
     written = "".join((tmp_path / "audit" / name).read_text("utf-8") for name in ("audit.md", "junit.xml"))
     assert not people.search(shown.stdout + shown.stderr + written)
-    assert people.search(run("audit", scored_csv, *asked, "--rows").stdout)
+    assert people.search(run("audit", scored_csv, *asked, "--set", "rows=true").stdout)
     assert people.search((tmp_path / "audit" / "report.html").read_text("utf-8"))
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 ASKED = ("--label", "hired", "--sensitive", "race", "--ignore", "name")
+FEATURES = ("--set", "features=age,hours")
 SCORED = (*ASKED, "--scores", "p", "--max-continuous-shift", "0.1")
 
 
@@ -37,7 +38,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Explorer, dict[str, An
 
 
 def test_it_starts_at_the_rule_and_prints_the_address(run: Run, scored_csv: Path, served: Any) -> None:
-    outcome = run("explore", scored_csv, *SCORED, "--no-browser", "--port", 0, "--gap-limit", 0.2)
+    outcome = run("explore", scored_csv, *SCORED, "--no-browser", "--port", 0, "--set", "gap_limit=0.2")
     assert (outcome.code, outcome.stdout) == (0, "http://127.0.0.1:1/token/\n")
     assert "this machine only" in outcome.stderr
     ((explorer, how),) = served
@@ -67,7 +68,9 @@ def test_with_a_model_it_can_be_asked_what_if(
     exported = skl2onnx.to_onnx(model, initial_types=kinds, options=options)
     path = tmp_path / "model.onnx"
     path.write_bytes(exported.SerializeToString())
-    outcome = run("explore", csv, *ASKED, "--model", path, "--features", "age,hours", "--max-continuous-shift", "0.1")
+    outcome = run(
+        "explore", csv, *ASKED, "--model", path, "--set", "features=age,hours", "--max-continuous-shift", "0.1"
+    )
     assert outcome.code == 0, outcome.stderr
     explorer = served[0][0]
     assert explorer.about()["origin"] == "the model in model.onnx"
@@ -101,9 +104,9 @@ BAD_USE = {
     "no scores": (ASKED, "--scores"),
     "scores and a model": ((*SCORED, "--model", "m.onnx"), "--scores and --model"),
     "no such port": ((*SCORED, "--port", "99999"), "--port"),
-    "no pairs to hold": ((*SCORED, "--max-pairs", "0"), "--max-pairs"),
+    "no pairs to hold": ((*SCORED, "--set", "max_pairs=0"), "--set max_pairs"),
     "unknown label": (("--label", "hird", "--sensitive", "race", "--scores", "p"), "hired"),
-    "no such limit": ((*SCORED, "--gap-limit", "-1"), "--gap-limit"),
+    "no such limit": ((*SCORED, "--set", "gap_limit=-1"), "--set gap_limit"),
     "a threshold that is none": ((*SCORED, "--threshold", "7"), "--threshold is 7"),
 }
 
@@ -137,7 +140,7 @@ def test_help_says_who_can_see_the_page(run: Run) -> None:
         "token",
         "--port",
         "--no-browser",
-        "--max-pairs",
+        "max_pairs",
         "--scores",
         "--model",
         "likewise audit",

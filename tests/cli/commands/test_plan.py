@@ -115,8 +115,8 @@ def test_scores_may_come_after_the_plan(run: Run, people: pa.Table, scored_csv: 
     [
         (("--threshold", "0.6"), {("settings", "threshold")}),
         (("--threshold", "0"), {("settings", "threshold")}),
-        (("--gap-limit", "0.1"), set()),
-        (("--resamples", "0", "--max-pairs", "60"), {("settings", "n_resamples"), ("settings", "max_pairs")}),
+        (("--set", "gap_limit=0.1"), set()),
+        (("--resamples", "0", "--set", "max_pairs=60"), {("settings", "n_resamples"), ("settings", "max_pairs")}),
         (("--max-discrete-changes", "2", *RULE), {("rule", "max_discrete_changes")}),
         ((*ASKED, "--ignore", "size"), {("columns", "ignored"), ("columns", "discrete")}),
     ],
@@ -135,9 +135,9 @@ def test_other_scores_are_a_departure(run: Run, scored: pa.Table, scored_csv: Pa
 
 
 def test_an_option_with_its_default_replaces_what_was_planned(run: Run, scored_csv: Path) -> None:
-    plan = seal(run, scored_csv, "--gap-limit", "0.2")
+    plan = seal(run, scored_csv, "--set", "gap_limit=0.2")
     assert departures(audit(run, scored_csv, plan)) == set()
-    assert departures(audit(run, scored_csv, plan, "--gap-limit", "0.1")) == {("settings", "gap_limit")}
+    assert departures(audit(run, scored_csv, plan, "--set", "gap_limit=0.1")) == {("settings", "gap_limit")}
 
 
 def test_another_policy_is_a_departure(run: Run, scored_csv: Path, plan: Path, policy: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_model_is_planned_and_not_run(run: Run, people: pa.Table, csv: Path) -
         model = DummyClassifier(strategy="constant", constant=constant)
         skops.io.dump(model.fit(ages, people.column("hired").to_numpy(zero_copy_only=False)), file)
     plan = csv.with_name("plan.json")
-    asked = ("--features", "age", "--resamples", "0")
+    asked = ("--set", "features=age", "--resamples", "0")
     assert run("plan", csv, *ASKED, *RULE, *asked, "--model", files[0], "--out", plan, "-q").code == 0
     assert departures(audit(run, csv, plan, "--model", files[0])) == set()
     assert departures(audit(run, csv, plan, "--model", files[1])) == {("scores", "model (SHA-256)")}
@@ -278,11 +278,15 @@ def test_a_plan_is_not_overwritten(run: Run, scored_csv: Path, plan: Path) -> No
     assert plan.read_bytes() == before
 
 
-@pytest.mark.parametrize("given", [("--memory-limit", "1 GB"), ("--pairs", "folder")])
-def test_how_pairs_are_searched_for_is_no_part_of_a_plan(run: Run, scored_csv: Path, given: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("option", "given"), [("--memory-limit", ("--memory-limit", "1 GB")), ("--set pairs", ("--set", "pairs=folder"))]
+)
+def test_how_pairs_are_searched_for_is_no_part_of_a_plan(
+    run: Run, scored_csv: Path, option: str, given: tuple[str, str]
+) -> None:
     outcome = run("plan", scored_csv, *ASKED, *MEASURED, *given, "--out", scored_csv.with_name("plan.json"))
     assert (outcome.code, outcome.stderr.count("\n")) == (2, 1)
-    assert f"{given[0]}: it is no part of a plan" in outcome.stderr
+    assert f"{option}: it is no part of a plan" in outcome.stderr
 
 
 @pytest.fixture
@@ -309,7 +313,7 @@ def test_verify_checks_the_plan_and_its_departures(run: Run, record: Path, score
 
 
 def test_verify_names_another_plan_and_one_made_after_the_audit(run: Run, record: Path, scored_csv: Path) -> None:
-    other = seal(run, scored_csv, "--gap-limit", "0.3", name="other.json")
+    other = seal(run, scored_csv, "--set", "gap_limit=0.3", name="other.json")
     outcome = run("verify", record, scored_csv, "--plan", other)
     assert outcome.code == 1
     assert f"The audit was made under another plan than '{other}'." in outcome.stdout

@@ -166,7 +166,7 @@ def test_other_versions_are_a_note(run: Run, record: Path, scored_csv: Path) -> 
 def test_how_the_file_was_read_goes_with_the_record(run: Run, scored: pa.Table, scored_csv: Path) -> None:
     text = scored_csv.read_text().replace(",", ";").replace(".", ",").replace("blue", "bläu")
     scored_csv.write_bytes(text.encode("cp1252"))
-    reading = ("--delimiter", ";", "--decimal", ",", "--encoding", "cp1252")
+    reading = ("--set", "delimiter=;", "--decimal", ",", "--encoding", "cp1252")
     out = scored_csv.with_name("audit")
     assert run("audit", scored_csv, *ASKED, *reading, "--scores", "p", "--out", out).code == 0
     assert run("verify", out / "audit.json", scored_csv).code == 0

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from likewise._files import KIND_OF_AUDITS, new_folder
-from likewise.auditing import Policy
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, print_json, print_result, say, working
 from likewise.cli._explanations import ExplanationOptions, Explanations
-from likewise.cli._options import OUTPUT, given_options, option, takes
-from likewise.cli._outputs import complete_record, hash_files, read_plan
+from likewise.cli._options import OUTPUT, first, given_options, option, takes
 from likewise.cli._plan import (
     AuditOptions,
     AuditPlan,
@@ -27,27 +25,22 @@ from likewise.cli._plan import (
     make_plan,
 )
 from likewise.cli._tables import TableFiles
-from likewise.cli.commands._audit_screen import show_audit
 from likewise.exceptions import LikewiseError, PolicyError
-from likewise.record import AuditRecord
-from likewise.record._internal import SealedPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-    from likewise.auditing import Audit, Verdict
+    from likewise.auditing import Audit, Policy, Verdict
+    from likewise.record._internal import SealedPlan
 
 HELP: Final = """Measure how differently a model scores comparable people, and judge it by a policy.
-
-The scores come from a column of the table, or from a model file that scores its rows: ONNX, or scikit-learn in the \
-skops format. A pickle is refused: loading one may run code that is in it.
-
-[bold]Examples[/bold]
 
   likewise audit people.csv --label hired --sensitive race,sex --scores p
 
   likewise audit people.csv --label hired --sensitive sex --model model.onnx --policy policy.toml --out audit
+"""
+MORE: Final = """[bold]More examples[/bold]
 
   likewise audit applications.csv --sensitive sex --scores decision --favourable approved
 
@@ -57,17 +50,17 @@ skops format. A pickle is refused: loading one may run code that is in it.
 
   likewise audit part-*.parquet --label hired --sensitive sex --scores p --memory-limit "2 GB"
 
-Several files, or a folder of Parquet files, are one table, in the order given. If there are more pairs than \
---max-pairs, all of them are still measured in a stream (means, counts and maxima exactly, quantiles within 0.1%), and \
-confidence intervals are computed from a sample of that many.
+Scores come from a column, or from a model file that scores the rows: ONNX, or scikit-learn in the skops format. A \
+pickle is refused: loading one may run code that is in it. Several files, or a folder of Parquet files, are one \
+table, in the order given. If there are more pairs than max_pairs, all of them are still measured in a stream (means, \
+counts and maxima exactly, quantiles within 0.1%), and confidence intervals are computed from a sample of that many.
 
-A policy is a TOML file of limits, such as max_excess = 0.02, max_flip_rate = 0.05 or min_roc_auc = 0.8; a \
-limit is met when the whole confidence interval meets it. With --out, audit.json, report.html, audit.md, junit.xml, \
+A policy is a TOML file of limits, such as max_gap_mean = 0.2, max_flip_rate = 0.05 or min_roc_auc = 0.8; a limit is \
+met when the whole confidence interval meets it. With --out, audit.json, report.html, audit.md, junit.xml, \
 worst_pairs.parquet and review_sheet.csv are written to that folder, which may be new, empty, or an earlier audit that \
-nobody changed; [bold]likewise verify[/bold] recomputes audit.json. \
-Columns are named, and missing values written, as for [bold]likewise pairs[/bold].
-
-Beside a policy nobody is printed unless --rows asks for it, and audit.md shows nobody: both end in logs of builds.
+nobody changed; [bold]likewise verify[/bold] recomputes audit.json. Columns are named, and missing values written, as \
+for [bold]likewise pairs[/bold]. Beside a policy nobody is printed unless --set rows=true asks for it, and audit.md \
+shows nobody: both end in logs of builds.
 
 With --plan, columns, rule, measures and policy are those that [bold]likewise plan[/bold] sealed. Options that are \
 given beside it replace the plan's (options of columns, or of the rule, all of them), and every departure is in the \
@@ -83,8 +76,8 @@ interval on both sides of a limit; 4 when the machine fails, for example out of 
 class ResultOptions:
     """What is done with the result."""
 
-    policy: Path | None = option(None, OUTPUT, "FILE", "Limits to judge by, a TOML file.")
-    out: Path | None = option(None, OUTPUT, "FOLDER", "Write record, report and evidence there.", names="--out -o")
+    policy: Path | None = first(None, OUTPUT, "FILE", "Limits to judge by, in TOML.")
+    out: Path | None = first(None, OUTPUT, "FOLDER", "Folder for report, record and evidence.", names="--out -o")
     rows: bool = option(
         *(False, OUTPUT, ""),
         "With a policy, print the worst pairs and other people, too. Without one they are printed anyway.",
@@ -141,6 +134,11 @@ def audit(
     context: typer.Context,
 ) -> int:
     """Measure, judge, write and print; the exit code is the verdict's."""
+    from likewise.auditing import Policy
+    from likewise.cli._outputs import complete_record, read_plan
+    from likewise.cli.commands._audit_screen import show_audit
+    from likewise.record import AuditRecord
+
     policy = None if options.policy is None else read_policy(options.policy)
     sealed = None if asked.plan is None else read_plan(asked.plan)
     if policy is None and sealed is not None and sealed.policy is not None:
@@ -170,6 +168,8 @@ def audit(
 
 def _run(console: Console, request: Request, explained: Explanations) -> AuditRun:
     """Read, score and measure."""
+    from likewise.cli._outputs import hash_files
+
     source, asked = request.source, request.asked
     as_planned = None if request.sealed is None or "text" in request.given else request.sealed.command.text or {}
     with working(console, "Reading"):
@@ -183,6 +183,8 @@ def _run(console: Console, request: Request, explained: Explanations) -> AuditRu
 
 def read_policy(file: Path) -> Policy:
     """Read the limits of a TOML file."""
+    from likewise.auditing import Policy
+
     policy = Policy.from_toml(file)
     if not policy.has_limits:
         raise PolicyError(f"{file} sets no limit, so there is nothing to judge. Add one, such as max_gap_mean = 0.2.")

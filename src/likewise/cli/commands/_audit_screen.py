@@ -317,7 +317,9 @@ def _tell_left_out(record: AuditRecord, out: Path | None) -> Iterator[Renderable
     """Say where the worst pairs are that a log is better without."""
     if any(case.gap for case in record.worst_pairs):
         where = "" if out is None else f"; they are in {out / 'report.html'}"
-        yield Text(one_line(f"The worst pairs are left out, as a log may show this{where}. --rows prints them."))
+        yield Text(
+            one_line(f"The worst pairs are left out, as a log may show this{where}. Print them by --set rows=true.")
+        )
 
 
 def _worst(record: AuditRecord, width: int, out: Path | None) -> Iterator[RenderableType]:

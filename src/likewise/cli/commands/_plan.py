@@ -16,7 +16,7 @@ from likewise.auditing import Policy
 from likewise.cli import _options as shared
 from likewise.cli._columns import ColumnOptions
 from likewise.cli._console import open_messages, say, tell, working
-from likewise.cli._options import OUTPUT, option, takes
+from likewise.cli._options import OUTPUT, option, option_name, takes
 from likewise.cli._outputs import hash_files, now, record_command
 from likewise.cli._plan import AuditOptions, AuditPlan, make_plan
 from likewise.cli._tables import TableFiles
@@ -78,10 +78,12 @@ def plan(columns: ColumnOptions, source: TableFiles, asked: AuditOptions, option
 
 def _refuse_unsealed(asked: AuditOptions) -> None:
     """Refuse options of how pairs are searched for, which change no pair."""
-    unused = {"--memory-limit": asked.memory_limit, "--pairs": asked.pairs}
+    unused = {name: getattr(asked, name) for name in ("memory_limit", "pairs")}
     for name, is_given in unused.items():
         if is_given:
-            raise typer.BadParameter("it is no part of a plan; give it to likewise audit.", param_hint=name)
+            raise typer.BadParameter(
+                "it is no part of a plan; give it to likewise audit.", param_hint=option_name(name)
+            )
 
 
 def _name_scores(given: Sequence[str], known: Sequence[str]) -> list[str]:
