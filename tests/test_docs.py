@@ -63,3 +63,13 @@ def test_the_page_of_the_command_line_has_every_option(monkeypatch: pytest.Monke
             heads = [f"`{option}`" for option in one.opts] if one.param_type_name == "option" else [f"`{one.metavar}`"]
             assert [head for head in heads if head not in told] == [], name
             assert one.help
+
+
+def test_what_the_page_of_the_paper_names_is_where_it_says() -> None:
+    rows = re.findall(r"^\|.*\| `([\w/]+\.py)` \| (.*) \|$", (ROOT / "docs/paper_code.md").read_text("utf-8"), re.M)
+    assert len(rows) > 15
+    for file, told in rows:
+        code = (ROOT / "src/likewise" / file).read_text("utf-8")
+        for name in re.findall(r"`([A-Za-z]\w+)(?:\.\w+|\([^`]*\))?`", told):
+            if name not in ("audit", "AntidoteLoss"):  # named beside: of another file
+                assert re.search(rf"^(class|def) {name}\b", code, re.M), f"{file} has no {name}"

@@ -8,7 +8,18 @@ from typing import Any, Final
 import numpy as np
 
 from likewise.certifying._inputs import CodedInputs, NumberInputs, ReadInputs
-from likewise.certifying._neighbourhood import DOWN, UP, Codes, ExtremeRows, Neighbourhood, Numbers
+from likewise.certifying._neighbourhood import (
+    DOWN,
+    OTHER_VALUE,
+    OWN_VALUE,
+    UP,
+    CodedColumn,
+    Codes,
+    ExtremeRows,
+    Neighbourhood,
+    Numbers,
+    boxes_of,
+)
 from likewise.exceptions import ScoreError
 
 MODULES: Final = ("sklearn.linear_model", "sklearn.svm", "sklearn.discriminant_analysis")
@@ -117,34 +128,35 @@ def _change_most(rows: ExtremeRows, parts: list[_Part], n_changes: int, directio
 
 
 def _set_sensitive(rows: ExtremeRows, around: Neighbourhood, parts: dict[str, _Part], direction: int) -> None:
-    """Let every, or at least one sensitive column differ, as the rule asks; free where the model does not see it."""
-    asked = around.rule.sensitive_differs
-    if asked == "none":
+    """Take the box of sensitive values that gains most; of those that gain alike, the one with fewest changes."""
+    columns = [parts.get(one.name) or _unseen(one) for one in around.coded if one.kind == "sensitive"]
+    if not columns:
         return
-    columns = [column for column in around.coded if column.kind == "sensitive"]
-    n = len(around)
-    for column in columns:
-        part = parts.get(column.name)
-        if part is None:  # the model does not see it: any other value
-            parts[column.name] = part = _Part(
-                column.name,
-                "sensitive",
-                column.own,
-                column.own,
-                np.zeros(n),
-                np.where(column.n_codes > 1, (column.own + 1) % max(column.n_codes, 1), -1),
-                np.full(n, 0.0 if column.n_codes > 1 else BLOCKED),
-            )
-        chosen = part.other if asked == "all" else part.best
-        rows.codes[column.name][direction] = np.where(chosen < 0, column.own, chosen)
-        if asked == "all":
-            rows.is_possible[direction] &= part.other >= 0
-    if asked == "any":
-        losses = np.stack([parts[column.name].other_gain for column in columns])
-        own = np.all([rows.codes[column.name][direction] == column.own for column in columns], axis=0)
-        cheapest = losses.argmax(axis=0)
-        rows.is_possible[direction] &= losses.max(axis=0) > BLOCKED
-        for at, column in enumerate(columns):
-            forced = own & (cheapest == at) & (parts[column.name].other >= 0)
-            codes = rows.codes[column.name][direction]
-            rows.codes[column.name][direction] = np.where(forced, parts[column.name].other, codes)
+    gains, n_changed, codes = [], [], []
+    for box in boxes_of(around.rule, len(columns)):
+        taken = [_take(column, value) for column, value in zip(columns, box, strict=True)]
+        codes.append([code for code, _ in taken])
+        gains.append(np.sum([gain for _, gain in taken], axis=0))
+        n_changed.append(np.sum([code != one.own for (code, _), one in zip(taken, columns, strict=True)], axis=0))
+    most = np.max(gains, axis=0)
+    chosen = np.where(np.array(gains) == most, n_changed, len(columns) + 1).argmin(axis=0)
+    rows.is_possible[direction] &= most > BLOCKED
+    for at, column in enumerate(columns):
+        code = np.choose(chosen, [taken[at] for taken in codes])
+        rows.codes[column.name][direction] = np.where(most > BLOCKED, code, column.own)
+
+
+def _unseen(column: CodedColumn) -> _Part:
+    """Return what a sensitive column adds that the model does not see: nothing, with any other value."""
+    own, is_alone = column.own, column.n_codes < 2
+    other = np.where(is_alone, -1, (own + 1) % max(column.n_codes, 1))
+    return _Part(
+        column.name, "sensitive", own, own, np.zeros(len(own)), other, np.full(len(own), BLOCKED if is_alone else 0.0)
+    )
+
+
+def _take(column: _Part, value: int) -> tuple[Codes, Numbers]:
+    """Return the code of each person that gains most of those that a box allows, and the gain."""
+    if value == OWN_VALUE:
+        return column.own, np.zeros(len(column.own))
+    return (column.other, column.other_gain) if value == OTHER_VALUE else (column.best, column.gain)

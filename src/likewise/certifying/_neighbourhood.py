@@ -21,6 +21,7 @@ CodedKind = Literal["sensitive", "discrete", "ordinal", "matched"]
 
 CODED_KINDS: Final[tuple[CodedKind, ...]] = ("sensitive", "discrete", "ordinal", "matched")
 UP, DOWN = 0, 1  # the comparable person has the higher score, or the lower one
+ANY_VALUE, OWN_VALUE, OTHER_VALUE = 0, 1, 2  # what a sensitive column may have in a box of comparable people
 DOUBLINGS: Final = 1_100  # from a thousandth of a range beyond the largest float
 
 
@@ -108,6 +109,17 @@ class Neighbourhood:
                 kept = np.where(changed[one.name], values, 0.0)
                 made[one.name] = pa.chunked_array([pa.array(kept.astype(np.int64) if one.is_whole else kept)])
         return overwrite_columns(self.frame, people, pa.table(made), changed)
+
+
+def boxes_of(rule: Comparability, n_sensitive: int) -> Codes:
+    """Return the boxes of sensitive values that a rule allows: for each, what every sensitive column may have.
+
+    That any column differs is one box for each column that is the first to differ.
+    """
+    if rule.sensitive_differs == "any":
+        first, column = np.arange(n_sensitive)[:, None], np.arange(n_sensitive)
+        return np.where(column < first, OWN_VALUE, np.where(column == first, OTHER_VALUE, ANY_VALUE))
+    return np.full((1, n_sensitive), OWN_VALUE if rule.sensitive_differs == "none" else OTHER_VALUE)
 
 
 def _refuse_scores_and_bins(rule: Comparability, schema: Schema) -> None:

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise._checks import is_number
-from likewise.certifying._neighbourhood import DOWN, UP, Codes, ExtremeRows, Neighbourhood, Numbers
+from likewise.certifying._neighbourhood import (
+    DOWN,
+    OTHER_VALUE,
+    OWN_VALUE,
+    UP,
+    Codes,
+    ExtremeRows,
+    Neighbourhood,
+    Numbers,
+    boxes_of,
+)
 from likewise.exceptions import ParameterError
 from likewise.generation import GibbsGenerator
 
@@ -179,8 +189,8 @@ def _attempt(rows: ExtremeRows, direction: int, people: Codes, attempt: _Attempt
     numbers = {c.name: (rows.numbers[c.name][direction] if c.name in kept else c.own)[people] for c in around.numbers}
     if attempt.instead is not None:
         codes[attempt.instead[0]] = np.full(len(people), attempt.instead[1])
-    asked, nothing, is_comparable = around.rule.sensitive_differs, np.zeros(len(people)), np.ones(len(people), np.bool_)
-    differs = [codes[one.name] != one.own[people] for one in around.coded if one.kind == "sensitive"]
-    if asked != "none":
-        is_comparable = np.all(differs, axis=0) if asked == "all" else np.any(differs, axis=0)
-    return ChosenRows(codes, numbers, nothing, nothing, is_comparable)
+    sensitive = [one for one in around.coded if one.kind == "sensitive"]
+    differs = np.array([codes[one.name] != one.own[people] for one in sensitive], np.bool_)
+    boxes, nothing = boxes_of(around.rule, len(sensitive)), np.zeros(len(people))
+    fits = [differs[box == OTHER_VALUE].all(axis=0) & ~differs[box == OWN_VALUE].any(axis=0) for box in boxes]
+    return ChosenRows(codes, numbers, nothing, nothing, np.any(fits, axis=0))

@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from likewise._compiling import compiled, compiled_with_arrays
+from likewise.certifying._neighbourhood import OTHER_VALUE, OWN_VALUE
 
 ENOUGH: Final = 1e-9  # two sums of leaves this near are one: less than the models round off
 MAX_BOXES: Final = 4_096  # waiting at once; every split adds one
 FREE, SENSITIVE, DISCRETE = 0, 1, 2  # kinds of columns
-ALL, ANY, NONE = 0, 1, 2  # which sensitive columns differ
 
 
 @compiled
@@ -237,32 +237,16 @@ def fill_point(box: Any, counts: Any, own: Any, point: Any) -> bool:
 
 
 @compiled
-def first_boxes(whole: Any, counts: Any, own: Any, kinds: Any, differs: int, stack: Any) -> int:
-    """Put the boxes that the rule allows in the sensitive columns onto the stack; return how many.
-
-    That any column differs is one box for each column that is the first to differ.
-    """
-    n_columns = len(counts)
-    if differs == NONE:
-        copy_box(whole, stack[0])
-        return 1
-    if differs == ALL:
-        copy_box(whole, stack[0])
-        for column in range(n_columns):
-            if kinds[column] == SENSITIVE:
-                stack[0, column, own[column] >> 6] &= ~(np.uint64(1) << np.uint64(own[column] & 63))
-        return 1
-    n = 0
-    for first in range(n_columns):
-        if kinds[first] != SENSITIVE or counts[first] == 1:
-            continue
-        copy_box(whole, stack[n])
-        for column in range(first):
-            if kinds[column] == SENSITIVE:
-                keep_only(stack[n], column, own[column])
-        stack[n, first, own[first] >> 6] &= ~(np.uint64(1) << np.uint64(own[first] & 63))
-        n += 1
-    return n
+def first_boxes(whole: Any, own: Any, allowed: Any, stack: Any) -> int:
+    """Put the boxes that the rule allows in the sensitive columns onto the stack; return how many."""
+    for at in range(len(allowed)):
+        copy_box(whole, stack[at])
+        for column in range(len(own)):
+            if allowed[at, column] == OWN_VALUE:
+                keep_only(stack[at], column, own[column])
+            elif allowed[at, column] == OTHER_VALUE:
+                stack[at, column, own[column] >> 6] &= ~(np.uint64(1) << np.uint64(own[column] & 63))
+    return len(allowed)
 
 
 @compiled
@@ -426,7 +410,7 @@ def search_people(
 ) -> None:
     """Search the neighbourhood of each person; ``out`` gets the sums, bounds, numbers of splits and cells."""
     kinds, own_cells = columns[0], people[0]
-    budget, differs = rule
+    budget, allowed = rule
     sums, highest_sums, n_splits, cells_out = out
     n_tests, n_columns, n_nodes, n_trees = len(tests[0]), len(kinds), len(forest[1]), len(forest[0])
     most_cells = most_cells_of(people[1], people[2])
@@ -452,7 +436,7 @@ def search_people(
         list_cells(person, people, columns, known, cells, counts, own, whole)
         n_local = list_tests(tests, columns, cells, counts, masks, status, local_tests)
         restrict_trees(forest, status, sign, compact)
-        n_first = first_boxes(whole, counts, own, kinds, differs, boxes[0])
+        n_first = first_boxes(whole, own, allowed, boxes[0])
         shared = ((local_tests[:n_local], masks, tests[0]), compact, scratch)
         found, highest, n_split = search_boxes(n_first, max_boxes, boxes, (counts, own, kinds, budget), shared, point)
         sums[person], highest_sums[person], n_splits[person] = sign * found, sign * highest, n_split

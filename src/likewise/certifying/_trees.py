@@ -23,12 +23,12 @@ from likewise.certifying._neighbourhood import (
     Neighbourhood,
     NumberColumn,
     Numbers,
+    boxes_of,
 )
-from likewise.certifying._search import ALL, ANY, DISCRETE, FREE, NONE, SENSITIVE, search_people
+from likewise.certifying._search import DISCRETE, FREE, SENSITIVE, search_people
 from likewise.exceptions import ScoreError
 
 KINDS: Final = {"sensitive": SENSITIVE, "discrete": DISCRETE, "ordinal": FREE, "matched": FREE}
-DIFFERS: Final = {"all": ALL, "any": ANY, "none": NONE}
 NO_CELL: Final = -2
 PEOPLE_AT_A_TIME: Final = 128  # searched between two reports of progress
 
@@ -289,7 +289,11 @@ class TreeSearch:
                 np.array([one.nan_cell for one in columns], np.int64),
             ),
         )
-        differs = NONE if how is None else DIFFERS[rule.sensitive_differs]
+        is_sensitive = np.array([one.kind == SENSITIVE for one in columns], np.bool_)
+        boxes = boxes_of(rule, int(is_sensitive.sum()))
+        allowed = np.zeros((1 if how is None else len(boxes), len(columns)), np.int64)
+        if how is not None:
+            allowed[:, is_sensitive] = boxes
         out = (
             *(np.zeros(len(first)) for _ in range(2)),
             np.zeros(len(first), np.int64),
@@ -299,10 +303,17 @@ class TreeSearch:
         def search(some: slice) -> None:
             rows = first[some]
             people = tuple(np.ascontiguousarray(one[rows]) for one in cells)
-            allowed = (rule.max_discrete_changes, differs)
             n_splits = 1 if how is None else how.max_splits
             parts = tuple(one[some] for one in out)
-            search_people(*model, people, allowed, (starts, np.concatenate(known)), sign, n_splits, parts)
+            search_people(
+                *model,
+                people,
+                (rule.max_discrete_changes, allowed),
+                (starts, np.concatenate(known)),
+                sign,
+                n_splits,
+                parts,
+            )
 
         _search_in_parts(search, len(first), how)
         back = np.ravel(back)
