@@ -157,7 +157,7 @@ def _measure_directions(record: AuditRecord, first: AuditRecord) -> dict[str, Me
     found: dict[str, Measure] = {}
     for name in [one.name([column]) for column, one in _list_directions(first)]:
         measures = sides[name].measures if name in sides else {}
-        found |= {key_of(kind, name): one for kind, one in measures.items()}
+        found |= {key_of(kind, name): measures[kind] for kind in ("adjusted_gap", *SIDES) if kind in measures}
         control, target = (measures.get(side) for side in SIDES)
         if control is not None and target is not None:
             found[key_of("approval_gap", name)] = _change(control, target).difference
