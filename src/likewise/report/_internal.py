@@ -11,13 +11,12 @@ from likewise.report._attribution import (
 from likewise.report._evidence import adjusted_gap
 from likewise.report._measures import (
     DIRECTED,
-    IN_TABLES,
     PERFORMANCE,
     has_performance,
     list_disagreements,
     regression_table,
     title_in,
 )
-from likewise.report._summary import sum_up_plan, sum_up_verdict
+from likewise.report._summary import lead_sentence, list_answers, sum_up_plan, sum_up_verdict
 from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_gap
 from likewise.report.pages import PAGES

@@ -209,7 +209,8 @@ def test_the_verdict_is_the_exit_code_and_is_said_everywhere(
     policy, out = write_policy(scored_csv.parent, **limits), scored_csv.with_name("audit")
     result = run("audit", scored_csv, *SCORED, "--policy", policy, "--out", out)
     assert result.code == code
-    assert result.stdout.startswith(outcome.capitalize())
+    assert f"\nPolicy: {outcome.capitalize()}: " in result.stdout
+    assert result.stdout.rstrip().splitlines()[-1].startswith(outcome.capitalize())
     record = json.loads((out / "audit.json").read_text("utf-8"))
     assert record["verdict"]["outcome"] == outcome
     assert record["policy"]["max_gap_mean"] == limits["max_gap_mean"]
@@ -246,7 +247,7 @@ def test_people_read_the_numbers(run: Run, scored_csv: Path) -> None:
         "p (Holm)",
     ):
         assert words in text
-    for words in ("blue", "race (sensitive)", "Rank gap", "Different decisions", "This audit covers"):
+    for words in ("blue", "race (sensitive)", "Mean rank gap", "different decisions", "This audit covers"):
         assert words in text
     assert "scored by column 'p'" in text
     shown = [line for line in outcome.stdout.splitlines() if line.startswith("* differs")]

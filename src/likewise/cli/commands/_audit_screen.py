@@ -24,7 +24,6 @@ from likewise.record._internal import (
 )
 from likewise.report._internal import (
     DIRECTED,
-    IN_TABLES,
     NOTHING,
     PERFORMANCE,
     UNKNOWN,
@@ -34,7 +33,9 @@ from likewise.report._internal import (
     describe_certificates,
     describe_plausibility,
     has_performance,
+    lead_sentence,
     limit_table,
+    list_answers,
     list_disagreements,
     measured,
     named_table,
@@ -55,25 +56,25 @@ N_COLUMNS: Final = 8
 N_NAMED: Final = 5
 N_CERTIFIED: Final = 3
 UNLIMITED: Final = 1000  # columns, to measure the natural width of a table
-SHOWN: Final = (IN_TABLES[0], "excess", "excess_equal", *IN_TABLES[1:], "excess_rank_gap")
+SHOWN: Final = ("gap_mean", "excess", "excess_equal", "gap_q3", "gap_max", "flip_rate", "rank_gap_mean")
 STYLES: Final = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 
 
 def show_audit(record: AuditRecord, width: int, out: Path | None = None, *, rows: bool = True) -> RenderableType:
-    """Lay out verdict, numbers and evidence, and the verdict again at the end; ``out`` is the folder of the files.
+    """Lay out answers, evidence and numbers, and the verdict again at the end; ``out`` is the folder of the files.
 
     Without ``rows``, nobody is shown: neither the worst pairs, nor people by name.
     """
     parts = [
-        *_verdict(record),
+        _answers(record),
+        *_limits(record),
         _headline(record),
-        *([Text(one_line(" ".join(record.conclusions)))] if record.conclusions else []),
         *_plan(record),
         *_notes(record, rows),
+        *_directions(record, width),
+        *_groups(record),
         *_gaps(record),
         _people(record),
-        *_groups(record),
-        *_directions(record, width),
         *_attribution(record),
         *_named(record, rows),
         *_certificates(record, rows),
@@ -83,12 +84,18 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None, *, rows
     return stack(parts)
 
 
-def _verdict(record: AuditRecord) -> Iterator[RenderableType]:
+def _answers(record: AuditRecord) -> Text:
+    """Answer what readers ask first, in the order in which they do."""
+    told = Text(one_line(lead_sentence(record)), "bold")
+    for fact in list_answers(record):
+        style = "" if fact.name != "Policy" or record.verdict is None else STYLES[record.verdict.outcome]
+        told.append("\n").append(f"{fact.name}: ", "dim").append(one_line(fact.text), style or "not bold")
+    return told
+
+
+def _limits(record: AuditRecord) -> Iterator[RenderableType]:
     verdict = record.verdict
-    if verdict is None:
-        return
-    yield from _outcome(record)
-    if not verdict.checks:
+    if verdict is None or not verdict.checks:
         return
     table = plain_table("limit", "", "value", "outcome", n_text=4, n_folded=4)
     for check in verdict.checks:
