@@ -67,7 +67,9 @@ later table is treated as the earlier one, so that it is never worse; a second m
 all of them. Falsely named is the mean share of those
 named who are not scored lower, where 5 % were asked for; the last column is the share of those lowered who are named.
 In the table of intervals: the share of nominal 95 % intervals that cover the truth, which should be at least 0.92, and
-in brackets how often a policy with its limit at the truth passes wrongly, at most 3.5 %. A dash: no table has it.
+in brackets how often a policy with its limit at the truth passes wrongly, at most 3.5 %; populations whose tables
+are not treated alike, as other cells are lowered in each, are left out there. A dash: no table has it, or too few
+people count to conclude anything. Where 12 branches are uneven, fewer than ten count on one side.
 """
 
 
@@ -195,16 +197,24 @@ def write_page(figures: Record) -> str:
         rows = []
         for name, cell in cells.items():
             if POPULATIONS[name].is_treated == is_treated:
-                rows.append([name, cell["tables"], *(show_share(cell["conclusions"][key]) for key in CONCLUSIONS)])
-                missed += [f"{name}: {line}" for line in list_false(cell, FALSE if is_treated else CONCLUSIONS)]
+                rows.append([name, cell["tables"], *map(show_share, list_conclusions(name, cell).values())])
+                asked = FALSE if is_treated else CONCLUSIONS
+                missed += [f"{name}: {line}" for line in list_false(list_conclusions(name, cell), cell, asked)]
         parts.append(f"## {title}\n\n{markdown(['population', 'tables', *CONCLUSIONS.values()], rows)}")
-    rows = [[name, *(show_interval(one) for one in cell["measures"].values())] for name, cell in cells.items()]
+    steady = {name: cell for name, cell in cells.items() if POPULATIONS[name].is_steady}
+    rows = [[name, *(show_interval(cell["measures"].get(one)) for one in MEASURES)] for name, cell in steady.items()]
     parts.append(f"## Intervals\n\n{markdown(['population', *MEASURES], rows)}")
-    missed += [f"{name}: {line}" for name, cell in cells.items() for line in list_missed(cell)]
+    missed += [f"{name}: {line}" for name, cell in steady.items() for line in list_missed(cell)]
     told = [f"- {line}" for line in missed] or ["Nothing."]
     parts.append("\n".join(["## Beyond a goal, by chance or not\n", *told, ""]))
     about = [f"- {name}: {POPULATIONS[name].about}." for name in cells]
     return "\n".join([*parts, "## Populations\n", *about, ""])
+
+
+def list_conclusions(name: str, cell: Record) -> Record:
+    """Return how often each conclusion is drawn; of tables that are not treated alike, one may well be worse."""
+    unsteady = () if POPULATIONS[name].is_steady else ("worse",)
+    return {key: None if key in unsteady else cell["conclusions"].get(key) for key in CONCLUSIONS}
 
 
 def show_share(share: float | None) -> str:
@@ -212,9 +222,9 @@ def show_share(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
 
 
-def show_interval(one: Record) -> str:
+def show_interval(one: Record | None) -> str:
     """Format what the intervals of a measure are worth."""
-    if one["n"] == 0:
+    if one is None or one["n"] == 0:
         return "-"
     return f"{cover(one):.3f} ({one['passed'] / one['n']:.1%})"
 
@@ -224,9 +234,9 @@ def cover(one: Record) -> float:
     return float(1 - (one["passed"] + one["failed"]) / one["n"])
 
 
-def list_false(cell: Record, conclusions: Iterable[str]) -> list[str]:
+def list_false(told: Record, cell: Record, conclusions: Iterable[str]) -> list[str]:
     """Name those of the conclusions that are drawn too often."""
-    shares = {key: cell["conclusions"][key] for key in conclusions}
+    shares = {key: told[key] for key in conclusions}
     return [
         f"{CONCLUSIONS[key]} in {share:.1%}, {beyond(share, MOST_FALSE, cell['audited'])}"
         for key, share in shares.items()
