@@ -24,18 +24,18 @@ HEADS: Final = (
     ),
     *("SD of scores", "seconds"),
 )
-ABOUT: Final = """# What can be done against gaps
+ABOUT: Final = """# Remedies
 
-Test rows, means over splits into training and test rows, in percentage points but for the log loss; after ± the
-standard deviation over splits. A gap is the mean absolute difference between the scores of comparable people with the
-positive or the negative label; the excess by person is, for each person with partners of both kinds, the mean gap to
-comparable people of other groups minus the mean gap to comparable people of the same group; a rank gap, the mean of
-both labels', is the share of people whose scores lie between the two. Values were chosen on held-out training rows: the
-smallest rank gaps at an average precision at most one point below the plain model's, else the plain model; of both
-weights the strength comes first. Models see the sensitive columns, but for those with smoothed targets unless it is
-said: there both were tried. Scores smoothed for a batch are those of
-everybody in the test table, smoothed together: one applicant alone keeps the raw score. Seconds are the processor's, of
-one fit of the chosen model with its antidotes or teachers. `benchmarks/remedies.py` says how it is measured, and
+Test rows, means over splits, in percentage points (but not the log loss); ± is the standard deviation over splits. A
+gap is the mean absolute difference between the scores of comparable people with the positive or the negative label. The
+excess by person is how much more a person's score differs from comparable people of other groups than from comparable
+people of the same group. A rank gap, the mean of both labels', is the share of people whose scores lie between the two.
+
+Values were chosen on held-out training rows: the smallest rank gaps at an average precision at most one point below the
+plain model's, else the plain model; of two values the strength comes first. Models see the sensitive columns; with
+smoothed targets both were tried, and the table says which was chosen. Scores smoothed for a batch are those of
+everybody in the test table, smoothed together: not usable for one applicant. Seconds are processor time of one fit of
+the chosen model with its antidotes or teachers. `benchmarks/remedies.py` says how it is measured, and
 `remedies.json.xz` has every cell.
 """
 

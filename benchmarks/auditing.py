@@ -48,10 +48,9 @@ there. Memory is the peak above the input and the loaded libraries. A complete a
 five times as many pairs. By hand there are four numbers, the mean and the upper quartile of the gaps by label.
 """
 AGREEMENT: Final = """*Values* differ by at most 1e-12 between likewise and the way by hand, and the pairs are the
-same, unless the table says otherwise. Interval ends are not the same, and should not be. By hand, a pair counts as
-often as its two people were drawn, multiplied. That gets what pairs share through a common person right, but a pair's
-own noise three times too large; likewise takes the surplus out. It also allows for how little few people tell, which
-widens intervals, and bounds quartiles by the uncertainty of a share instead of resampling them.
+same, unless the table says otherwise. Interval ends differ: by hand, a pair counts as often as its two people were
+drawn, multiplied, which makes a pair's own noise three times too large. likewise corrects that, widens intervals where
+few people count, and bounds quartiles by the uncertainty of a share instead of resampling them.
 
 """
 

@@ -38,28 +38,27 @@ INTRODUCTION: Final = f"""# Leaderboard
 
 ## How to read it
 
-Written by `python -m paper report` from the cells in `results/`; do not edit it. `{PROTOCOL}` fixes methods,
-settings, splits and the rule of choice; commit {COMMIT} has it, before anything of it was run. Jointly smoothed
-scores came with commit {LATER}, after numbers of the others had been seen. A method has the same number of settings
-as any other. One is chosen in each split, by folds of the training rows alone; the numbers
-here are those of the chosen settings on the test rows, means over splits. Everything but log loss and seconds is
-percent.
+Written by `python -m paper report` from the cells in `results/`; do not edit. `{PROTOCOL}` fixes methods, settings,
+splits and the rule of choice, since commit {COMMIT}, before anything was run; the rows of smoothed scores joined later
+(commit {LATER}), when numbers of the others were known. Every method has the same number of settings. One is chosen in
+each split, by folds of the training rows alone; the numbers are those of the chosen settings on the test rows, means
+over splits. Everything but log loss and seconds is in percent.
 
-The *gap* is the mean over comparable pairs of the difference of scores, averaged over the two labels; *rank gap*
-and *excess* (the mean gap less that of pairs of the same group, both over all pairs, not by person) likewise.
-*Flips* are pairs with different decisions at 0.5, *worst tenth* is the mean of the largest tenth of gaps. *Change*
-is that of the gap against the model as it is (LR, XGBoost or NN), with a 95 % interval from the differences within
-splits; as splits share people, its variance is that of Nadeau and Bengio (2003), 1/n + test rows / training rows
-times that of the differences. *Frontier* is the area below the frontier of all settings that are not dominated in
-the folds: gap over that of LR, from 0 to 1, against average precision (or log loss) from that of a constant score
-(0) to LR's (1). A method that keeps LR's average precision with no gaps at all has 1, LR with its first setting 0.
-*Chosen* has the numbers of the settings in the protocol, and in how many splits each was taken.
+*Gap* is the mean absolute difference of the scores of comparable people, averaged over the two labels; *rank gap* and
+*excess* (the mean gap less that of same-group pairs, both over all pairs, not by person) likewise. *Flips* are pairs
+with different decisions at 0.5, *worst tenth* is the mean of the largest tenth of the gaps. *Change* is that of the gap
+against the plain model (LR, XGBoost or NN), with a 95 % interval from the differences within splits; as splits share
+people, its variance is that of Nadeau and Bengio (2003), 1/n + test rows / training rows times that of the differences.
+*Frontier* is the area below the frontier of the settings that are not dominated in the folds: gap over that of LR, from
+0 to 1, against average precision (or log loss) from that of a constant score (0) to LR's (1). A method that keeps LR's
+average precision with no gaps at all has 1, LR with its first setting 0. *Chosen* has the chosen settings, and in how
+many splits each was chosen. *Smoothed scores* are those of the whole test table, smoothed together: not usable for one
+applicant.
 
-The methods of this project were developed on the first five data sets, with other splits; that is a bias which fresh
-splits do not remove. Nothing was developed on the others. Most networks were trained on a GPU, so that seconds of their
-fits do not compare with those of the others; most settings of SenSR and LCIFR, and those of SenSeI on the further data
-sets, were fitted together, and each has its share. Where it says *{NOT_RUN}*, nobody has
-measured that yet.
+The methods of this project were developed on the first five data sets, with other splits, a bias that fresh splits do
+not remove. Nothing was developed on the others. Most networks were trained on a GPU: their seconds do not compare with
+those of the others. Most settings of SenSR and LCIFR, and those of SenSeI on the further data sets, were fitted
+together, and each has its share of the time. *{NOT_RUN}*: not measured yet.
 """
 
 
@@ -344,11 +343,10 @@ def _goals(entries: Sequence[Entry], tables: Tables) -> str:
         words = "no: " + ", ".join(name.replace("_", " ") for name in lacks) if lacks else "**yes**"
         rows.append([entry.data, entry.name, *shown, loss, words])
     words = (
-        "Asked for: ROC AUC and average precision of the published AntiDRO row or more, and mean gaps of at most a "
-        "third of it on Adult and COMPAS, half on Law School and OULAD, all of it on Dutch (in brackets); log loss no "
-        "worse than the plain network's with the setting that is chosen for it (in brackets, in the same splits). The "
-        "published rows have another split. The paper prints no numbers for COMPAS: there the row is our own run of "
-        "AntiDRO as printed, in the same splits.\n\n"
+        "Target (in brackets): at least the ROC AUC and average precision of the published AntiDRO row, mean gaps of "
+        "at most a third of its on Adult and COMPAS, half on Law School and OULAD, as much on Dutch, and a log loss no "
+        "worse than the plain network's in the same splits. The published rows have another split. The paper prints no "
+        "numbers for COMPAS; the row there is our run of AntiDRO as printed, in the same splits.\n\n"
     )
     heads = ["data", "method", "ROC AUC", "AP", "positive gap", "negative gap", "log loss", "reached"]
     return words + (markdown(heads, rows) if rows else f"{NOT_RUN}.\n")

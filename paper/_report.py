@@ -29,35 +29,32 @@ from paper._tables import (
 FILE: Final = "RESULTS.md"
 FIGURES: Final = "figures"
 
-INTRODUCTION: Final = f"""# The paper, run again
+INTRODUCTION: Final = f"""# The paper, reproduced
 
-Written by `python -m paper report` from the cells in `results/`; do not edit it. `python -m paper run` measures what is
+Written by `python -m paper report` from the cells in `results/`; do not edit. `python -m paper run` measures what is
 missing.
 
-Areas, precisions, accuracies, gaps, rank gaps, the spread of scores and the share of antidotes are percent; log loss
-and Brier score are plain. All are measured on test rows. *Positive* and *negative* are the two labels; a gap is the
-difference between the scores of two comparable people, given as mean and upper quartile (Q3). Rank gaps, log loss and
-spread (the standard deviation of the scores) show whether a gap was bought by squeezing the scores together. *As in
-the paper* has the printed generator, AntiDRO and rounds of antidotes (`README.md` lists every departure from the text);
-*Ours* has our own generators, defaults and settings. The settings of *Ours* were chosen with test rows in view;
-`LEADERBOARD.md` has a benchmark in which nothing was, by a protocol that commit {COMMIT} fixed before it was run.
+ROC AUC (ROC), average precision (AP), accuracy, gaps, rank gaps, the spread of scores and the share of antidotes are in
+percent; log loss and Brier score are not. All are measured on test rows. *Positive* and *negative* are the two labels;
+a gap is the absolute difference of the scores of two comparable people, given as mean and upper quartile (Q3). Rank
+gaps, log loss and spread (the standard deviation of the scores) show whether a gap is small only because all scores are
+close together. *As in the paper* has the printed generator, AntiDRO and rounds of antidotes (`README.md` lists every
+departure from the text); *Ours* has our own generators, defaults and settings, which were chosen with test rows in
+view. `LEADERBOARD.md` is a benchmark without any such choice, by a protocol that commit {COMMIT} fixed beforehand.
 
-Ours are means over seeds ± standard deviation. Adult comes split into training and test rows; there only the seed
-varies, and a model that every seed gives the same has one cell. Of COMPAS, Law School, OULAD and Dutch the published
-split is unknown, so that every seed draws a split of its own: means and deviations are over seeds that each have other
-training and test rows, and the deviations include the split. How much that is, LR (Base) shows: no seed changes it,
-and its deviations are the split's alone. A published number may differ from our mean by as much because of its split.
-All rows of a data set draw the same splits, so that the differences between rows are mostly steadier than their
+Our numbers are means over seeds ± standard deviation. Adult comes split; only the seed varies there. The published
+splits of COMPAS, Law School, OULAD and Dutch are unknown, so every seed draws one of its own, and deviations include
+the split. LR (Base), which no seed changes, shows the deviation of the split alone; a published number may differ from
+our mean by as much. All rows of a data set use the same splits, so differences between rows are steadier than the
 deviations. Rows and pairs of *Data sets* are counted in the first split.
 
-Three questions are asked of a published row, by ROC, AP and the two mean gaps. *As published*: is each of the four the
-published number, neither worse nor better? It may differ by two standard deviations of the difference between one split
-and our mean over splits, and by 0.5 at least. *Change against the own base*: does the method change our plain model as
-the published one changes the published plain model, with the deviations of the differences within splits? *Not worse*:
-ROC and AP at most 1.0 below the published ones, mean gaps at most 15 % (or 1.0, if that is more) above. Where our plain
-model is better than the published one, the third question is easily passed; the first two are not. The verdict beside
-a row of a table answers the third: **worse**; *better*, if none of the four is on the wrong side at all and one is on
-the right side by more than that; *as published* otherwise. Rows with missing or failed seeds count as no success.
+A published row is judged by ROC, AP and the two mean gaps, in three ways. *As published*: each of the four differs by
+at most two standard deviations of the difference between one split and our mean, or by 0.5 if that is more. *Change
+against the own base*: the method changes our plain model as the published one changes the published plain model, by the
+deviations of differences within splits. *Not worse*: ROC and AP at most 1.0 below, mean gaps at most 15 % (or 1.0, if
+that is more) above; this one is easy where our plain model is better than the published one. The verdict beside a row
+is about the third: **worse**; *better*, if none of the four is on the wrong side and one is on the right side by more
+than that; *as published* otherwise. Rows with missing or failed seeds do not count as a success.
 """
 
 
@@ -107,15 +104,14 @@ def describe_results(experiments: Sequence[Experiment], cells: Mapping[str, Cell
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
-BEST_WORDS: Final = """Asked for: mean gaps of at most half of the paper's AntiDRO row, at no less ROC and AP than
-that row, and rank gaps of at most half of the plain network's (ours, as the paper prints none). COMPAS has no printed
-row: there it is our AntiDRO as in the paper. The weight of antidotes and the penalty were chosen on a part of the
-training rows, out of a grid and with an allowance for lost utility that `experiments/best.toml` sets for each data set.
+BEST_WORDS: Final = """Target: mean gaps of at most half of the paper's AntiDRO row at no less ROC and AP, and rank gaps
+of at most half of our plain network's (the paper prints none). COMPAS has no printed row; ours is AntiDRO as in the
+paper. The weight of antidotes and the penalty were chosen on a part of the training rows, from a grid and with an
+allowance for lost performance that `experiments/best.toml` sets for each data set.
 
-Where no recipe reaches this, the row follows that comes closest among all that were measured on the data set, in any
-experiment and either block: the one with the least total shortfall, which is the sum of what it lacks in the six
-numbers, in points; and the closest of block *Ours*, where that is another. They were found by looking at the test rows:
-they describe what is possible, and are no choice.
+Where no recipe meets the target, the closest of all rows measured on the data set follows, by the total shortfall in
+the six numbers, in points; and the closest of block *Ours*, where that is another. These were found by looking at test
+rows: they show what is possible and are not a choice.
 
 """
 

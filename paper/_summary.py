@@ -80,7 +80,7 @@ def reproduction(sections: Sections, tables: Tables) -> str:
     strict, change, no_worse = (cell.strip("*") for cell in rows[-1][1:])
     words = (
         f"**{strict}** published rows are as published, neither worse nor better. **{change}** methods change their "
-        f"own base as the published method changes the published base. **{no_worse}** rows are not worse than "
+        f"own base as the published method changes its base. **{no_worse}** rows are not worse than "
         f"published (the target is {TARGET}).\n\n"
     )
     heads = ["as published (two-sided)", "change against the own base", "not worse"]

@@ -2,10 +2,9 @@
 From a scored CSV to a repaired model with a policy in CI
 =========================================================
 
-A lender has scored its applicants. Somebody asks whether people who are alike are scored alike, whatever group they
-belong to. In this tutorial you answer that with evidence, write down what is acceptable, repair the model, and let a
-test watch over it. The lender is made up, so we know the truth: the group "green" is scored lower by ten points. Take
-a table of your own instead wherever you like.
+A lender has scored its applicants. Are similar people scored alike, whatever group they belong to? In this tutorial you
+answer that with evidence, write down what is acceptable, repair the model, and let a test watch over it. The lender is
+synthetic, so we know the truth: the group "green" is scored lower by ten points. A table of your own works as well.
 """
 
 import subprocess
@@ -41,9 +40,9 @@ people.to_csv(folder / "people.csv", index=False)
 # 1. The table
 # ------------
 #
-# One row per person: what was known when the decision was made, the outcome, the sensitive attribute, and the score.
-# Roles are inferred from the values. Read them: everything below depends on them. The label here is good for people, so
-# high scores are. If yours were a default, the audit below would take ``favourable=0``.
+# One row per person: what was known when the decision was made, the outcome (the label), the sensitive attributes, and
+# the score. Roles are inferred. Read them: everything below depends on them. This label is good for people, and so are
+# high scores. If yours is a default, the audit takes ``favourable=0``.
 
 people = pd.read_csv(folder / "people.csv")
 roles = Roles.infer(people, label="repaid", sensitive=["group", "gender"], ignored="p")
@@ -53,9 +52,8 @@ print(roles.describe())
 # 2. Who is comparable?
 # ---------------------
 #
-# Decide before you look at a single gap. A rule that is too strict leaves hardly anybody to compare; one that is too
-# loose compares people who differ in what matters, and their gaps prove nothing. Counting pairs needs no scores, so
-# it cannot tempt you.
+# Decide before you look at any gap. A rule that is too strict leaves hardly anybody to compare; one that is too loose
+# compares people who differ in what matters. Counting pairs needs no scores.
 
 table = roles.learn(people).encode(people)
 for shift in (0.01, 0.025, 0.05):
@@ -69,36 +67,33 @@ print(rule.describe(roles.learn(people)))
 # 3. The audit
 # ------------
 #
-# The scores are in column ``p``. Beside each gap stands the *baseline*: the same for pairs of one group. The *excess*
-# is how much further people are from comparable people of other groups than from those of their own, over all who
-# have partners of both kinds. Read the coverage, too: of people without a comparable partner, the audit knows nothing.
+# The scores are in column ``p``. The *excess* is how much more people's scores differ from comparable people of other
+# groups than from those of their own. Beside each gap stands the *baseline*: the same for pairs of one group. Read the
+# coverage, too: unmatched people are not covered.
 
 found = audit("p", people, roles=roles, rule=rule, n_resamples=200)
 print(found)
 
 # %%
-# Who is scored lower than whom? An adjusted gap, of people alike in every column, that is unlikely to be chance has a
-# small p.
+# Who is scored lower than whom? The adjusted gap is that of people alike in every compared column; a small p says that
+# it is unlikely to be chance.
 
-for direction in sorted(found.directions, key=lambda one: one.rank)[:3]:
+for direction in sorted(found.directions, key=lambda direction: direction.rank)[:3]:
     print(direction)
 
 # %%
-# And who are they? The worst pairs are evidence that somebody can argue about. If one column justifies the gap, it
-# belongs among those that must match.
+# And who are they? Pairs are evidence that somebody can argue about. If one column justifies the gap, it belongs in
+# ``must_match``.
 
-for case in found.worst[:2]:
-    print(f"scores {case.left_score:.3f} and {case.right_score:.3f}")
-    for factor in case.factors:
-        print(f"  {factor.column:12} {factor.left!s:>12} {factor.right!s:>12}", "*" if factor.differs else "")
+print(found.worst[0])
 
 # %%
 # 4. What is acceptable?
 # ----------------------
 #
-# A policy is a few limits. One is met when the whole confidence interval meets it: too little data is inconclusive,
-# not a pass. Write it before you repair anything, or it will describe whatever you got. With many same-group pairs,
-# limit the excess, ``max_excess``; here there are few, so the limit is on the gap itself.
+# A policy is a list of limits. A limit is met when the whole confidence interval meets it: too little data is
+# inconclusive, not a pass. Write it before you repair anything. With many same-group pairs, limit the excess
+# (``max_excess``); here they are few, so the limit is on the gap itself.
 
 policy = Policy(max_gap_mean=0.02, max_flip_rate=0.1, min_roc_auc=0.7)
 print(found.judge(policy))
@@ -107,9 +102,7 @@ print(found.judge(policy))
 # 5. A model of our own
 # ---------------------
 #
-# It is trained on rows that no audit below uses. Left as it is, it learns from the past to score the groups
-# differently. Dropping the sensitive columns is the obvious remedy, and often not enough: other columns tell of the
-# group.
+# It is trained on rows that no audit below uses. As it is, it learns from the past to score the groups differently.
 
 X, y = people.drop(columns=["p", "repaid"]), people["repaid"]
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_state=0)
@@ -126,10 +119,9 @@ print(before.judge(policy))
 # 6. Repair
 # ---------
 #
-# ``repair`` tries the model without its sensitive columns, fitted to smoothed targets, with the comparable pairs in its
-# loss, and with both. Among those that cost at most two points of average precision it takes the one with the least
-# excess, then the least gap, by cross-validation among the rows it is given; a part of them it holds out, to show the
-# model before and after.
+# ``repair`` tries remedies by cross-validation: to leave out the sensitive columns, to fit the model to smoothed targets,
+# to put the comparable pairs into its loss, and both. It takes the least excess, then the least gap, that costs at most
+# two points of average precision. A part of its rows is held out to show the model before and after.
 
 repaired = repair(plain, X_train, y_train, roles=columns, rule=rule, max_loss=0.02, random_state=0)
 print(repaired)
@@ -138,7 +130,7 @@ repaired.search.plot()
 plt.show()
 
 # %%
-# The repaired model is of the same class, and does not see the sensitive columns. On the rows that we kept for this:
+# The repaired model is of the same class. On the test rows, which ``repair`` has not seen:
 
 after = audit(repaired.model, **asked)
 print(compare_audits(before, after))
@@ -148,8 +140,7 @@ print(after.judge(policy))
 # 7. In CI
 # --------
 #
-# The policy goes into a file, and each of its limits becomes a test. Here it is run as a build would run it, on the
-# scores of the repaired model.
+# The policy goes into a file, and each of its limits becomes a test, run here on the scores of the repaired model.
 
 scored = X_test.assign(repaid=y_test, p=repaired.model.predict_proba(X_test[list(repaired.columns)])[:, 1])
 scored.to_csv(folder / "scored.csv", index=False)
@@ -179,6 +170,5 @@ print(sorted(file.name for file in (folder / "reports").iterdir()))
 # 8. What this does not show
 # --------------------------
 #
-# Nothing about people without a comparable partner; nothing about whether the columns that the rule lets count should
-# count; nothing about groups that have less of what counts. A pair is a question, not a verdict. The page on limits
-# says more.
+# Nothing about unmatched people; nothing about whether the columns that the rule compares should count; nothing about
+# groups that have less of what counts. A pair is a question, not a verdict. The page on limits says more.
