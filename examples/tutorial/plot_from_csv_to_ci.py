@@ -119,9 +119,9 @@ print(before.judge(policy))
 # 6. Repair
 # ---------
 #
-# ``repair`` tries remedies by cross-validation: to leave out the sensitive columns, to fit the model to smoothed targets,
-# to put the comparable pairs into its loss, and both. It takes the least excess, then the least gap, that costs at most
-# two points of average precision. A part of its rows is held out to show the model before and after.
+# ``repair`` tries remedies by cross-validation: to leave out the sensitive columns, to fit the model to smoothed
+# targets, to put the comparable pairs into its loss, and both. It takes the least excess, then the least gap, that
+# costs at most two points of average precision. A part of its rows is held out to show the model before and after.
 
 repaired = repair(plain, X_train, y_train, roles=columns, rule=rule, max_loss=0.02, random_state=0)
 print(repaired)
