@@ -191,7 +191,7 @@ def test_an_open_pair_shows_two_people_as_the_audit_does(
     shown = {squeeze(row.locator("th bdi").inner_text()): row for row in page.locator("#side tr:not(.score)").all()}
     case = {(case.left_row, case.right_row): case for case in audit_at(1, 0.025).worst}[opened(page)]
     decided = page.locator("#side tr", has_text="Decision").locator("td").all_inner_texts()
-    assert decided[:2] == ["yes" if one else "no" for one in (case.left_decision, case.right_decision)]
+    assert sorted(decided[:2]) == sorted([case.left_decision, case.right_decision])
     for factor in case.factors:
         cells = [squeeze(cell) for cell in shown[factor.column].locator("td").all_inner_texts()]
         assert cells[:2] == [f"{one:g}" if isinstance(one, float) else str(one) for one in (factor.left, factor.right)]

@@ -272,7 +272,7 @@ def _ask(model: Any, frame: Any, question: Question, settings: AuditSettings) ->
     )
     found, subject = ask_scores(model, frame, table, settled.positive_label)
     decided = read_decisions(found, subject, settings.favourable)
-    values = check_scores(found if decided is None else decided, subject, len(open_frame(frame)))
+    values = check_scores(found if decided is None else decided[0], subject, len(open_frame(frame)))
     if values.ndim == 2 and scores.values.ndim == 1:
         values = values[:, -1 if scores.positive is None else scores.positive]
     return values if scores.task == "regression" else np.clip(values, 0.0, 1.0)

@@ -248,8 +248,8 @@ class Explorer:
         factors, n_changes = compare_people(self._frame, table, rule, left, right)
         return {
             **self._list(np.array([place]))[0],
-            "left_decision": say_decision(self._question.scores, table, left),
-            "right_decision": say_decision(self._question.scores, table, right),
+            "left_decision": say_decision(self._question, left),
+            "right_decision": say_decision(self._question, right),
             "factors": [describe_factor(factor, rule, len(table.names["sensitive"])) for factor in factors],
             "n_changes": n_changes,
             "max_changes": rule.max_discrete_changes,

@@ -72,12 +72,14 @@ def describe_factor(factor: Factor, rule: Comparability, n_sensitive: int) -> di
     return {**plain(asdict(factor)), "allowed": allowed}
 
 
-def say_decision(scores: Scores, table: CodedTable, row: int) -> Any:
-    """Return the decision: yes or no, or the predicted label; None without decisions."""
+def say_decision(question: Question, row: int) -> Any:
+    """Return the decision in words, or the predicted label; None without decisions."""
+    scores = question.scores
     if scores.decisions is None:
         return None
-    decided = scores.decisions[row]
-    return plain(table.classes[decided].item()) if scores.task == "multiclass" else bool(decided)
+    decided = int(scores.decisions[row])
+    is_label = scores.task == "multiclass"
+    return plain(question.table.classes[decided].item()) if is_label else question.words[1 - decided]
 
 
 def name_people(frame: Frame, row_id: str | None, rows: NDArray[Any]) -> list[Any]:

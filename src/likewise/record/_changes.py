@@ -96,12 +96,14 @@ def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: b
     for it alone. So more is said only if it is also more where all discrete columns are equal. Nothing where same-group
     pairs were not measured.
     """
-    found, equal = measures.get("excess"), measures.get("excess_equal")
+    name = "excess" if "excess" in measures else "excess_flips"  # of decisions alone
+    found, equal = measures.get(name), measures.get("excess_equal")
     if found is None:
         return ()
+    what = "scores differ" if name == "excess" else "decisions differ"
     if found.value is None:
         return ("No excess can be told: nobody is comparable both to people of other groups and to people of the own.",)
-    excess = found.show("excess", points=points)
+    excess = found.show(name, points=points)
     told = f"Excess: {excess}, over {found.n:,} of {n_people:,} people"
     if equal is not None and equal.n:
         excess = equal.show("excess", points=points)
@@ -111,7 +113,7 @@ def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: b
     if found.low is None or found.high is None:
         return (f"{told}.",)
     if found.low <= 0 <= found.high:
-        sentence = "Nothing beyond chance: scores differ as much between comparable people of one group as of two."
+        sentence = f"Nothing beyond chance: {what} as much between comparable people of one group as of two."
     elif found.low > 0 and equal is not None and not (equal.low or 0.0) > 0:
         sentence = (
             "Nothing beyond chance where all discrete columns are equal: the excess may come from those that may "
@@ -119,7 +121,7 @@ def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: b
         )
     else:
         more = "more" if found.low > 0 else "less"
-        sentence = f"Scores differ {more} between comparable people of two groups than between those of one."
+        sentence = f"{what.capitalize()} {more} between comparable people of two groups than between those of one."
     return sentence, f"{told}."
 
 
@@ -217,7 +219,7 @@ class Comparison:
 
     def _size(self) -> list[str]:
         """Return how many pairs and people there are; before and after are of the same people."""
-        pairs, people = self.changes.get("gap_mean"), self.changes.get("score_spread")
+        pairs, people = self.changes.get("flip_rate"), self.changes.get("matched_share")
         if pairs is None or people is None:
             return []
         return [f"{count_of(pairs.n_least, 'pair')} of {count_of(people.after.n, 'person', 'people')}"]
@@ -266,10 +268,10 @@ def of_every_part(names: Iterable[str], keys: Iterable[str]) -> list[str]:
 
 def conclude_changes(changes: Mapping[str, Change]) -> tuple[Conclusion, ...]:
     """Return what the main changes come to."""
-    n_pairs = {split_key(key)[1]: changes[key].n_least for key in of_every_part(("gap_mean",), changes)}
+    n_pairs = {split_key(key)[1]: changes[key].n_least for key in of_every_part(("gap_mean", "flip_rate"), changes)}
     found = (
         conclude_change(name, changes[name], n_pairs.get(split_key(name)[1], changes[name].n_least))
-        for name in of_every_part(CONCLUDED, changes)
+        for name in of_every_part(CONCLUDED if "excess" in changes else ("excess_flips", *CONCLUDED), changes)
     )
     return tuple(one for one in found if one is not None)
 

@@ -418,8 +418,9 @@ class PairCase:
         Whether the decisions differ; None without decisions.
     factors : tuple of Factor
         All compared columns, sensitive ones first.
-    left_decision, right_decision : bool or object
-        Whether the person is selected; with more than two labels, the predicted label. None without decisions.
+    left_decision, right_decision : object
+        "approved" or "denied", or the decision in the user's words; with more than two labels, the predicted label.
+        None without decisions.
 
     Examples
     --------

@@ -40,6 +40,7 @@ from likewise.record._kinds import (
     EXCESS_OF,
     MEASURES,
     MIRROR,
+    OF_SCORES,
     SAME_GROUP_OF,
     MeasureKind,
     Sense,

@@ -316,6 +316,13 @@ _MEASURES = [
     _of_group("scoring_rate", "Scoring rate", "share of a group on the favourable side of the median score", "share"),
     _of_group("mean_score", "Mean score", "mean score of a group", least=-math.inf),
 ]
+OF_SCORES: Final = frozenset(  # which decisions alone do not have: all gaps are 0 or 1
+    (
+        *("gap_mean", "gap_median", "gap_q3", "gap_q95", "gap_max", "gap_share_above", "rank_gap_mean"),
+        *("same_group_gap_mean", "same_group_rank_gap_mean", "excess", "excess_rank_gap"),
+        *("roc_auc", "average_precision", "log_loss", "brier", "calibration_error", "score_spread", "mean_score"),
+    )
+)
 MEASURES: Final[Mapping[str, MeasureKind]] = MappingProxyType({kind.name: kind for kind in _MEASURES})
 
 

@@ -111,7 +111,7 @@ def describe_intervals(record: AuditRecord) -> str:
 
 def has_baseline(record: AuditRecord) -> bool:
     """Whether same-group pairs were measured."""
-    return measured(record.measures, "same_group_gap_mean") != UNKNOWN
+    return record.measures.get("same_group_flip_rate", Measure(None)).n > 0
 
 
 def labels_in_order(record: AuditRecord) -> list[Any]:
@@ -235,7 +235,7 @@ def _view_slice(record: AuditRecord, title: str, label: Any, measures: Mapping[s
     beside = has_baseline(record)
     columns = {"Same-group pairs (baseline)": SAME_GROUP_OF} if beside else {}
     columns |= {"Excess": EXCESS_OF} if excess else {}
-    n, n_same = (measures[name].n if name in measures else 0 for name in ("gap_mean", "same_group_gap_mean"))
+    n, n_same = (measures[name].n if name in measures else 0 for name in ("flip_rate", "same_group_flip_rate"))
     counted = count_of(n, "pair") + (f", baseline {count_of(n_same, 'pair')}" if beside else "")
     cells: list[tuple[Cell, ...]] = [
         (

@@ -106,7 +106,7 @@ def _say_decisions(question: Question, rows: Rows) -> list[Any]:
         return [None] * len(rows)
     if question.scores.task == "multiclass":
         return list(question.table.classes[decisions[rows]].tolist())
-    return list(decisions[rows].astype(bool).tolist())
+    return [question.words[0] if one else question.words[1] for one in decisions[rows].tolist()]
 
 
 def plain_score(score: Any) -> float | tuple[float, ...]:

@@ -15,7 +15,9 @@ from likewise.auditing._settings import AuditSettings, Task, TaskName
 from likewise.auditing.question._reference import Reference, Values
 from likewise.auditing.question._scores import (
     LARGEST,
+    WORDS,
     Scores,
+    are_whole,
     ask_scores,
     check_scores,
     interpret_scores,
@@ -66,6 +68,8 @@ class Question:
     origin: str  # where the scores came from, in words
     scored_by: str | None  # whose scores they depend on besides, in words, of models that say so
     is_positive_named: bool  # by the caller, or by labels 0 and 1
+    are_decisions: bool = False  # whether decisions were given, as words or whole numbers, and no probabilities
+    words: tuple[str, str] = WORDS  # what the decisions 1 and 0 are called
     label_name: str | None = None  # of the column, or of the series, that the labels are in
     shown: People | None = None  # whose values are at hand, where the frame lacks some
     examined: People | None = None  # some of all, with their codes, where the table lacks columns
@@ -150,7 +154,7 @@ def make_question(
     clusters = find_clusters(cluster if settings.cluster is None else settings.cluster, X, len(table))
     found, subject = ask_scores(scores, X if seen is None else seen, table, settled.positive_label)
     decided = read_decisions(found, subject, settings.favourable)
-    values = check_scores(found if decided is None else decided, subject, len(table))
+    values = check_scores(found if decided is None else decided[0], subject, len(table))
     return build_question(
         settings,
         settled,
@@ -161,7 +165,8 @@ def make_question(
         rule=rule,
         outcomes=people.outcomes,
         origin=name_origin(scores),
-        are_words=decided is not None,
+        words=None if decided is None else decided[1],
+        are_probabilities=decided is None and not are_whole(found),
         scored_by=getattr(scores, "_scored_by", None),
         weights=weights,
         clusters=clusters,
@@ -180,42 +185,46 @@ def build_question(
     rule: Comparability,
     outcomes: NDArray[np.float64] | None,
     origin: str,
-    are_words: bool = False,
+    words: tuple[str, str] | None = None,
+    are_probabilities: bool = True,
     scored_by: str | None = None,
     weights: SampleWeights | None = None,
     clusters: NDArray[np.integer[Any]] | None = None,
     label_name: Any = None,
 ) -> Question:
-    """Return the question about people with checked scores; ``are_words`` if 1 was a favourable decision in words."""
+    """Return the question about people with checked scores; ``words`` are those of the decisions 1 and 0."""
     unknown = [name for name in settings.confirmed if schema.roles.role_of(name) is None]
     if unknown:
         hint = suggest(unknown[0], [one.name for one in schema.columns])
         raise ParameterError(f"names column '{unknown[0]}', which has no role.{hint}", "confirmed")
     times = None if weights is None else weights.values
-    is_low = not are_words and favours_low(settings.favourable, table.classes.tolist(), settled)
+    is_low = words is None and favours_low(settings.favourable, table.classes.tolist(), settled)
+    scores = interpret_scores(
+        values,
+        table,
+        task=settled.task,
+        positive=settled.positive,
+        threshold=settings.threshold,
+        approval_rate=settings.approval_rate,
+        scale=_find_scale(settings.scale, outcomes, settled.task, times),
+        is_labelled=settled.is_labelled,
+        favours_low=is_low,
+        weights=times,
+        clusters=clusters,
+    )
     return Question(
         frame=frame,
         schema=schema,
         table=table,
         rule=rule,
         reference=Reference.of(settings.reference, table),
-        scores=interpret_scores(
-            values,
-            table,
-            task=settled.task,
-            positive=settled.positive,
-            threshold=settings.threshold,
-            approval_rate=settings.approval_rate,
-            scale=_find_scale(settings.scale, outcomes, settled.task, times),
-            is_labelled=settled.is_labelled,
-            favours_low=is_low,
-            weights=times,
-            clusters=clusters,
-        ),
+        scores=scores,
         outcomes=outcomes,
         origin=origin,
         scored_by=scored_by,
         is_positive_named=settled.is_positive_named,
+        words=WORDS if words is None else words,
+        are_decisions=not (are_probabilities and words is None) and scores.are_decisions,
         label_name=label_name if isinstance(label_name, str) else schema.roles.label,
         weights=weights,
     )

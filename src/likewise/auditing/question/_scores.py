@@ -24,6 +24,7 @@ SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not
 END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.0000000000000002
 LARGEST: Final = 1e45  # sixth powers of larger scores overflow
 LISTED: Final = 6
+WORDS: Final = ("approved", "denied")  # what a decision is called, unless the user has other words
 ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
 LEAST_GAP: Final = 1e-9  # of the standard deviation: scores further apart than this differ, however large they are
 ALIKE: Final = 16 * float(np.finfo(np.float64).eps)  # of a score: a standard deviation below it is rounding
@@ -100,6 +101,14 @@ class Scores:
         return None if self.weights is None else self.weights[left] * self.weights[right]
 
     @property
+    def are_decisions(self) -> bool:
+        """Whether the scores are 0 and 1 only: of these there are no quantiles, ranks or curves."""
+        if self.task != "binary" or self.values.ndim > 1:
+            return False
+        counting = self.values[self.counting]
+        return bool(np.isin(counting, (0.0, 1.0)).all()) and len(np.unique(counting)) == 2
+
+    @property
     def has_labels(self) -> bool:
         """Whether the two people of a pair share a label; amounts are not matched."""
         return self.is_labelled and self.task != "regression"
@@ -169,8 +178,8 @@ def _take_by_name(found: Any, origin: str, labels: list[Any], positive: Any) -> 
     return columns if len(wanted) > 1 else columns[:, 0]
 
 
-def read_decisions(found: Any, origin: str, favourable: Any) -> NDArray[np.float64] | None:
-    """Return decisions in words as 1 for the favourable one and 0 for the other; None for anything but words."""
+def read_decisions(found: Any, origin: str, favourable: Any) -> tuple[NDArray[np.float64], tuple[str, str]] | None:
+    """Return decisions in words as 1 for the favourable one and 0 for the other, and both; None without words."""
     try:
         found = found.to_numpy(zero_copy_only=False) if hasattr(found, "to_pylist") else found
         words = np.asarray(found.to_numpy() if hasattr(found, "to_numpy") else found)
@@ -178,8 +187,16 @@ def read_decisions(found: Any, origin: str, favourable: Any) -> NDArray[np.float
         return None
     if words.ndim != 1 or words.dtype.kind not in "OSUT" or not any(isinstance(one, str) for one in words[:LISTED]):
         return None
-    check_decisions(set(words.tolist()), origin, favourable)
-    return np.asarray(words == favourable, np.float64)
+    known = set(words.tolist())
+    check_decisions(known, origin, favourable)
+    return np.asarray(words == favourable, np.float64), (favourable, *known - {favourable}, WORDS[1])[:2]
+
+
+def are_whole(found: Any) -> bool:
+    """Whether unchecked scores are whole numbers or truth values, as decisions are, and not probabilities."""
+    found = np.asarray(found) if isinstance(found, list | tuple) else found
+    kind = getattr(getattr(found, "dtype", None), "kind", None)
+    return kind is not None and kind in "iub"
 
 
 def check_decisions(values: Iterable[Any], origin: str, favourable: Any) -> None:

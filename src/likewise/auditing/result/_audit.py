@@ -33,6 +33,7 @@ from likewise.record._internal import (
     Note,
     PairCase,
     VerdictRecord,
+    in_words,
     look_up,
     of_every_part,
     show_value,
@@ -148,8 +149,9 @@ class Audit(AuditParts):
     @property
     def _headline(self) -> str:
         pairs, people = self.record.pairs.n, self.question.scores.n_people
-        mean = show_value("gap_mean", self["gap_mean"].value, points=self.record.in_points)
-        return f"Audit: {count_of(pairs, 'pair')} of {count_of(people, 'person', 'people')}; mean gap {mean}"
+        name = "gap_mean" if "gap_mean" in self.measures else "flip_rate"  # of decisions alone
+        shown = show_value(name, self[name].value, points=self.record.in_points)
+        return f"Audit: {count_of(pairs, 'pair')} of {count_of(people, 'person', 'people')}; {in_words(name)} {shown}"
 
     @property
     def pairs(self) -> ComparablePairs:

@@ -45,6 +45,7 @@ from likewise.exceptions import ScoresCollapsed
 from likewise.record import AuditRecord
 from likewise.record._internal import (
     MIRROR,
+    OF_SCORES,
     ColumnDirections,
     Coverage,
     DataOrigin,
@@ -55,6 +56,7 @@ from likewise.record._internal import (
     SettingsRecord,
     WeightsRecord,
     key_of,
+    split_key,
 )
 from likewise.schema import Schema
 from likewise.schema._internal import hash_array, hash_table
@@ -128,6 +130,8 @@ def conclude_audit(
     collapse = find_note(notes, "collapsed")
     if collapse is not None:
         warnings.warn(str(collapse), ScoresCollapsed, stacklevel=3)
+    if question.are_decisions:
+        measures = {key: one for key, one in measures.items() if split_key(key)[0] not in OF_SCORES}
     evidence: dict[str, Any] = {
         "directions": directions,
         "column_directions": tuple(map(ColumnDirections, sensitive, of_columns)),

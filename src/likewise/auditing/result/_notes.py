@@ -316,8 +316,7 @@ def _note_outweighed(question: Question, measures: Mapping[str, Measure], settin
 
 def _note_decisions(question: Question) -> Note | None:
     """Warn of scores that are no probabilities; of equal ones there is another note."""
-    values = question.scores.values[question.scores.counting]
-    if question.scores.task != "binary" or not ((values == 0) | (values == 1)).all() or question.scores.spread == 0:
+    if not question.scores.are_decisions:
         return None
     return Note(
         "decisions_only",
@@ -392,7 +391,9 @@ def _note_approval(question: Question, settings: AuditSettings) -> Note | None:
 def note_squeeze(before: Mapping[str, Measure], after: Mapping[str, Measure]) -> Note | None:
     """Return a note where gaps fell together with the standard deviation of all scores."""
     old, new, old_spread, new_spread = (
-        measures[name].value for name in ("gap_mean", "score_spread") for measures in (before, after)
+        measures[name].value if name in measures else None
+        for name in ("gap_mean", "score_spread")
+        for measures in (before, after)
     )
     if not old or not old_spread or new is None or new_spread is None:
         return None

@@ -115,7 +115,7 @@ def _refuse_unlike(records: Sequence[AuditRecord], names: Sequence[str]) -> None
 def _list_treatment(changes: Mapping[str, Change]) -> Iterator[str]:
     """Yield the measures that say how people are treated: excess, adjusted gaps and approval gaps."""
     known = {key: change for key, change in changes.items() if change.difference.value is not None}
-    yield from [key for key in ("excess_equal", "excess") if key in known][:1]
+    yield from [key for key in ("excess_equal", "excess", "excess_flips") if key in known][:1]
     yield from (key for key in known if split_key(key)[0] in ("adjusted_gap", "approval_gap") and split_key(key)[1])
 
 

@@ -146,7 +146,7 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
     points = record.in_points
     for heading, label in parts:
         measures = record.measures_of(label)
-        n = measures["gap_mean"].n
+        n = measures["flip_rate"].n
         if not n:
             yield Text(f"{heading}: no pairs.")
             continue
