@@ -25,6 +25,7 @@ from likewise.auditing.pairs._summary import (
     summary_from_columns,
     summary_to_columns,
 )
+from likewise.auditing.question._decisions import check_decisions, read_decisions
 from likewise.auditing.question._question import (
     People,
     Question,
@@ -35,7 +36,7 @@ from likewise.auditing.question._question import (
     refuse_compared,
 )
 from likewise.auditing.question._reference import Reference
-from likewise.auditing.question._scores import ask_scores, check_decisions, check_scores, read_decisions
+from likewise.auditing.question._scores import ask_scores, check_scores
 from likewise.auditing.question._task import SIDES, ResolvedTask, resolve_task
 from likewise.auditing.question._weights import (
     SampleWeights,

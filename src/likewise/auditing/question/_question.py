@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 from likewise._checks import parameter, suggest
 from likewise._codes import number_together
 from likewise.auditing._settings import AuditSettings, Task, TaskName
+from likewise.auditing.question._decisions import WORDS, are_whole, read_decisions
 from likewise.auditing.question._reference import Reference, Values
 from likewise.auditing.question._scores import (
     LARGEST,
-    WORDS,
     Scores,
-    are_whole,
     ask_scores,
     check_scores,
     interpret_scores,
-    read_decisions,
 )
 from likewise.auditing.question._task import ResolvedTask, favours_low, resolve_task
 from likewise.auditing.question._weights import (

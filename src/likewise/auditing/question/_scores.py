@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ SUM_TOLERANCE: Final = 1e-3  # networks give float32 probabilities, which do not
 END_TOLERANCE: Final = 1e-6  # an average of probabilities may come out at 1.0000000000000002
 LARGEST: Final = 1e45  # sixth powers of larger scores overflow
 LISTED: Final = 6
-WORDS: Final = ("approved", "denied")  # what a decision is called, unless the user has other words
 ROUNDING: Final = 1e-12  # of a score: models give the same row two scores this near, if it stands at two places
 LEAST_GAP: Final = 1e-9  # of the standard deviation: scores further apart than this differ, however large they are
 ALIKE: Final = 16 * float(np.finfo(np.float64).eps)  # of a score: a standard deviation below it is rounding
@@ -150,7 +149,8 @@ def ask_scores(given: Any, frame: Any, table: CodedTable, positive: Any = None) 
     return _take_by_name(found, origin, table.classes.tolist(), positive), origin
 
 
-def _listed(values: list[Any]) -> str:
+def listed(values: list[Any]) -> str:
+    """Return the first of some values as text."""
     return ", ".join(map(repr, values[:LISTED])) + (", ..." if len(values) > LISTED else "")
 
 
@@ -169,54 +169,13 @@ def _take_by_name(found: Any, origin: str, labels: list[Any], positive: Any) -> 
     wanted = labels if len(labels) > 1 else [positive]
     texts = list(map(str, names))
     if sorted(texts) != sorted(map(str, wanted)) and (len(labels) > 1 or texts.count(str(positive)) != 1):
-        asked = "no label is known to be positive" if isinstance(positive, Unnamed) else f"labels are {_listed(wanted)}"
+        asked = "no label is known to be positive" if isinstance(positive, Unnamed) else f"labels are {listed(wanted)}"
         raise ScoreError(
-            f"{origin} have the columns {_listed(names)}, but {asked}. Name each column by its label, or give "
+            f"{origin} have the columns {listed(names)}, but {asked}. Name each column by its label, or give "
             "an array in the order of the labels."
         )
     columns = np.asarray(found)[:, [texts.index(str(label)) for label in wanted]]
     return columns if len(wanted) > 1 else columns[:, 0]
-
-
-def read_decisions(found: Any, origin: str, favourable: Any) -> tuple[NDArray[np.float64], tuple[str, str]] | None:
-    """Return decisions in words as 1 for the favourable one and 0 for the other, and both; None without words."""
-    try:
-        found = found.to_numpy(zero_copy_only=False) if hasattr(found, "to_pylist") else found
-        words = np.asarray(found.to_numpy() if hasattr(found, "to_numpy") else found)
-    except (TypeError, ValueError, RuntimeError, AttributeError):
-        return None
-    if words.ndim != 1 or words.dtype.kind not in "OSUT" or not any(isinstance(one, str) for one in words[:LISTED]):
-        return None
-    known = set(words.tolist())
-    check_decisions(known, origin, favourable)
-    return np.asarray(words == favourable, np.float64), (favourable, *known - {favourable}, WORDS[1])[:2]
-
-
-def are_whole(found: Any) -> bool:
-    """Whether unchecked scores are whole numbers or truth values, as decisions are, and not probabilities."""
-    found = np.asarray(found) if isinstance(found, list | tuple) else found
-    kind = getattr(getattr(found, "dtype", None), "kind", None)
-    return kind is not None and kind in "iub"
-
-
-def check_decisions(values: Iterable[Any], origin: str, favourable: Any) -> None:
-    """Refuse decisions in words that are not two, or of which none is known to be favourable."""
-    strange = [one for one in values if not isinstance(one, str)]
-    if strange:
-        raise ScoreError(
-            f"{origin} are words in some rows, and {strange[0]!r} in others. Give a decision for every row."
-        )
-    known = sorted(set(values))
-    if len(known) > 2:
-        raise ScoreError(
-            f"{origin} are not numbers but words of {len(known):,} kinds ({_listed(known)}). Give numbers, or two "
-            "decisions."
-        )
-    if favourable not in known:
-        raise ScoreError(
-            f"{origin} are not numbers but words ({_listed(known)}). Give one probability per person, or the model "
-            f"itself; of decisions, name the favourable one: {parameter('favourable', known[0])}."
-        )
 
 
 def interpret_scores(
@@ -450,7 +409,7 @@ def _refuse_no_probabilities(values: NDArray[np.float64], table: CodedTable) -> 
     if values.ndim != 2 or values.shape[1] != n_classes:
         shape = "one column" if values.ndim == 1 else f"{values.shape[1]:,} columns"
         raise ScoreError(
-            f"There are {n_classes:,} labels ({_listed(table.classes.tolist())}) and {shape} of scores. Give one "
+            f"There are {n_classes:,} labels ({listed(table.classes.tolist())}) and {shape} of scores. Give one "
             "column of probabilities a label, in this order; for predicted amounts use "
             f"{parameter('task', 'regression')}."
         )

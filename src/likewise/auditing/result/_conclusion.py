@@ -107,7 +107,6 @@ def conclude_audit(
     confidence = settings.confidence if settings.n_resamples else None
     people = measure_people(scores, table, question.outcomes, settings)
     groups = rate_groups(scores, table, reference=reference.values, confidence=confidence)
-    give_memory_back(len(table))
     directions = _find_directions(question, gathered, confidence, reference)
     sensitive = table.names["sensitive"]
     of_columns = [
