@@ -157,7 +157,6 @@ def make_record() -> dict[str, Any]:
         "worst_pairs": [make_pair(row) for row in range(12)],
         "notes": ["Half of the pairs were measured."],
         "note_kinds": ["sampled"],
-        "policy": None,
         "verdict": None,
     }
 

@@ -99,10 +99,13 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "no seed": (lambda r: r["settings"].pop("seed"), "settings lacks seed"),
     "a long value": (lambda r: r["data"].update(n_rows="9" * 10_000), "data.n_rows is '999"),
     "an odd check": (
-        lambda r: r.update(verdict={"outcome": "pass", "checks": [{"name": 3}]}),
+        lambda r: r.update(verdict={"outcome": "pass", "checks": [{"name": 3}], "policy": {}}),
         "verdict.checks[0] lacks",
     ),
-    "an odd outcome": (lambda r: r.update(verdict={"outcome": "good", "checks": []}), "verdict.outcome is 'good'"),
+    "an odd outcome": (
+        lambda r: r.update(verdict={"outcome": "good", "checks": [], "policy": {}}),
+        "verdict.outcome is 'good'",
+    ),
 }
 
 

@@ -23,4 +23,4 @@ def judged(record: dict[str, Any]) -> dict[str, Any]:
     found = {name: Measure(**one) for name, one in record["measures"].items() if not name.endswith("_over_spread")}
     verdict = judge(found, policy)
     assert [check.outcome for check in verdict.checks] == ["pass", "inconclusive", "fail"]
-    return record | {"policy": policy.to_dict(), "verdict": verdict.to_dict()}
+    return record | {"verdict": verdict.to_dict()}

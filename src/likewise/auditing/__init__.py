@@ -10,7 +10,7 @@ from likewise.auditing.evidence._tables import cases_table
 from likewise.auditing.inference._signed_gaps import adjust_p_values
 from likewise.auditing.pairs._gaps import describe_gaps, find_flips, rank_gaps, rank_scores, score_gaps, signed_gaps
 from likewise.auditing.policy._policy import Policy
-from likewise.auditing.policy._verdict import Verdict, assert_passes
+from likewise.auditing.policy._verdict import assert_passes
 from likewise.auditing.question._scores import Scores
 from likewise.auditing.result._audit import Audit
 from likewise.auditing.result._comparison import compare_audits
@@ -33,6 +33,7 @@ from likewise.record._internal import (
     MeasureKind,
     PairCase,
     Review,
+    Verdict,
 )
 
 __all__ = [

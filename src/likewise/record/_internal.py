@@ -79,4 +79,4 @@ from likewise.record._origin import (
 )
 from likewise.record._record import PairTotals, RecordError, RuleTerms
 from likewise.record._reviews import DISPOSITIONS, STANDINGS, Review
-from likewise.record._verdict import Check, Note, NoteKind, Outcome, VerdictRecord
+from likewise.record._verdict import Check, Note, NoteKind, Outcome, Verdict

@@ -28,7 +28,7 @@ from likewise.record._measures import (
 )
 from likewise.record._origin import CommandRecord, DataOrigin, PlanRecord, SealedPlan, SettingsRecord, WeightsRecord
 from likewise.record._reviews import Review, ReviewSummary, pair_key, sum_up_reviews
-from likewise.record._verdict import Note, PolicyData, VerdictRecord
+from likewise.record._verdict import Note, PolicyData, Verdict
 
 FORMAT: Final = "likewise audit 2"
 LARGEST_GAP: Final = 1e150  # of any audit: larger scores are refused
@@ -118,8 +118,7 @@ class AuditRecord:
     score_distribution: ScoreDistribution | None
     worst_pairs: tuple[PairCase, ...]
     notes: tuple[Note, ...]
-    policy: PolicyData | None
-    verdict: VerdictRecord | None
+    verdict: Verdict | None
     column_directions: tuple[ColumnDirections, ...] = ()  # where several columns are sensitive
     regression: tuple[GroupEffect, ...] = ()  # beside the pairs
     weights: WeightsRecord | None = None  # where people are weighted
@@ -248,6 +247,11 @@ class AuditRecord:
     def in_points(self) -> bool:
         """Whether gaps are between probabilities, in percentage points; between amounts they are shares of a scale."""
         return self.task != "regression"
+
+    @property
+    def policy(self) -> PolicyData | None:
+        """The policy that the audit was judged by, as ``Policy.to_dict`` has it."""
+        return None if self.verdict is None else self.verdict.policy
 
     @property
     def conclusions(self) -> tuple[str, ...]:

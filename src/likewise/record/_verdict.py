@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from likewise.record._kinds import Sense, key_of
+from likewise._format import OutcomeSummary, sum_up
+from likewise.record._kinds import Sense, key_of, kind_of
 from likewise.record._measures import Measure
 
 NoteKind = Literal[
@@ -40,6 +41,7 @@ NoteKind = Literal[
     "unlike",  # two audits differ in a setting
 ]
 Outcome = Literal["pass", "fail", "inconclusive"]
+EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
 PolicyData = Mapping[
     str, float | Mapping[str, Mapping[str, float]]
 ]  # limits by name; those of labels, transitions and columns in tables
@@ -124,12 +126,60 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictRecord:
-    """The verdict of a policy, as a record holds it."""
+class Verdict:
+    """Whether an audit meets a policy; ``str`` of it is a short paragraph.
+
+    Parameters
+    ----------
+    outcome : {"pass", "fail", "inconclusive"}
+        ``fail`` if any check fails, otherwise ``inconclusive`` if any is, or if there is none; ``pass`` if all pass.
+    checks : tuple of Check
+        One for each limit, in the order of the policy.
+    policy : mapping
+        The policy, as ``Policy.to_dict`` has it.
+
+    Examples
+    --------
+    >>> from likewise import Policy, audit, load_dataset
+    >>> data = load_dataset("planted")
+    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
+    >>> verdict = found.judge(Policy(max_gap_mean=0.01))
+    >>> verdict.outcome, verdict.exit_code
+    ('fail', 1)
+    >>> print(verdict)
+    Fail: the limit is not met. max_gap_mean: 5.90 pp (4.88 to 6.98) is above the highest allowed, 1 pp.
+    """
 
     outcome: Outcome
     checks: tuple[Check, ...]
+    policy: PolicyData
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command: 0 for pass, 1 for fail, 3 for inconclusive."""
+        return EXIT_CODES[self.outcome]
+
+    @property
+    def headline(self) -> str:
+        """The outcome in one sentence."""
+        return str(self.summary)
+
+    @property
+    def summary(self) -> OutcomeSummary:
+        """The outcome, and how many limits are met, are not, or cannot be judged."""
+        n_of_pairs = sum(kind_of(one.of).counted_in == "pairs" for one in self.checks)
+        least = self.policy.get("min_pairs", 0)
+        return sum_up([one.outcome for one in self.checks], int(least) if isinstance(least, int) else 0, n_of_pairs)
+
+    def __str__(self) -> str:
+        reasons = [f"{one.full_name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
+        return " ".join([self.headline, *reasons])
+
+    def select(self, outcome: Outcome) -> tuple[Check, ...]:
+        """Return the checks with this outcome."""
+        return tuple(one for one in self.checks if one.outcome == outcome)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; it is JSON."""
-        return {"outcome": self.outcome, "checks": [check.to_dict() for check in self.checks]}
+        checks = [check.to_dict() for check in self.checks]
+        return {"outcome": self.outcome, "checks": checks, "policy": dict(self.policy)}

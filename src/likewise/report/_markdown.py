@@ -108,8 +108,8 @@ def to_model_card(record: AuditRecord | Mapping[str, Any]) -> str:
     """
     record = AuditRecord.of(record)
     columns = " and ".join(map(escape_value, record.sensitive)) or "the sensitive columns"
-    verdict = summary.sum_up_verdict(record)
-    judged = [f"Verdict of the policy: {escape(str(verdict))}", ""] if verdict else []
+    verdict = record.verdict
+    judged = [] if verdict is None else [f"Verdict of the policy: {escape(verdict.headline)}", ""]
     question = f"Does the model give similar scores to comparable people (rule below) who differ in {columns}?"
     about_gaps = "The gap of a pair is the absolute difference between its two scores."
     performance = measures.performance_table(record)

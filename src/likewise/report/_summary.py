@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise._format import OutcomeSummary, count_of, sum_up
+from likewise._format import count_of
 from likewise._json import plain
 from likewise.record import AuditRecord
 from likewise.record._internal import (
@@ -72,17 +72,6 @@ class Fact:
     is_of_pairs: bool = False  # about the rule and its pairs, not about people and scores
 
 
-def sum_up_verdict(record: AuditRecord) -> OutcomeSummary | None:
-    """Sum up how the policy came out; None without a policy."""
-    if record.verdict is None:
-        return None
-    checks = record.verdict.checks
-    n_of_pairs = sum(kind_of(check.of).counted_in == "pairs" for check in checks)
-    least = (record.policy or {}).get("min_pairs", 0)
-    min_pairs = int(least) if isinstance(least, int | float) else 0
-    return sum_up([check.outcome for check in checks], min_pairs, n_of_pairs)
-
-
 def lead_sentence(record: AuditRecord) -> str:
     """One short sentence: what the excess comes to; without one, how far apart comparable people are scored."""
     if len(record.conclusions) > 1:
@@ -96,13 +85,13 @@ def lead_sentence(record: AuditRecord) -> str:
 
 def list_answers(record: AuditRecord) -> list[Fact]:
     """Answer what readers ask first: is there a difference, who is worse off, whom is it about, is it allowed."""
-    verdict = sum_up_verdict(record)
+    verdict = record.verdict
     pairs = _join_sample(record.pairs.n, describe_sample(record))
     known = [
         Fact("Beyond chance", "".join(record.conclusions[-1:])),
         Fact("Who is worse off", " ".join(_tell_worst(record))),
         Fact("Whom this is about", f"{describe_coverage(record)} Comparable pairs: {pairs}.".strip()),
-        Fact("Policy", "No policy was given, so there is no verdict." if verdict is None else str(verdict)),
+        Fact("Policy", "No policy was given, so there is no verdict." if verdict is None else verdict.headline),
     ]
     return [fact for fact in known if fact.text]
 
@@ -349,7 +338,7 @@ def origin_table(before: AuditRecord, after: AuditRecord) -> Table:
     rows: list[tuple[Cell, ...]] = [
         ("Scores", *map(name_scores, both)),
         ("Date", *(show(one.made_at) if one.made_at else "-" for one in both)),
-        ("Verdict", *(str(sum_up_verdict(one) or "No policy was given.") for one in both)),
+        ("Verdict", *("No policy was given." if one.verdict is None else one.verdict.headline for one in both)),
     ]
     return Table(caption="The two audits", head=("Item", "Before", "After"), rows=tuple(rows), n_text=3)
 

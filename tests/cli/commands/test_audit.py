@@ -213,7 +213,7 @@ def test_the_verdict_is_the_exit_code_and_is_said_everywhere(
     assert result.stdout.rstrip().splitlines()[-1].startswith(outcome.capitalize())
     record = json.loads((out / "audit.json").read_text("utf-8"))
     assert record["verdict"]["outcome"] == outcome
-    assert record["policy"]["max_gap_mean"] == limits["max_gap_mean"]
+    assert record["verdict"]["policy"]["max_gap_mean"] == limits["max_gap_mean"]
     suite = ElementTree.parse(out / "junit.xml").getroot().find("testsuite")
     assert suite is not None
     assert (suite.get("failures"), suite.get("skipped")) == {0: ("0", "0"), 1: ("1", "0"), 3: ("0", "1")}[code]

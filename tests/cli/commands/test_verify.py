@@ -79,7 +79,10 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "evidence": (lambda r: r["worst_pairs"].pop(), "worst_pairs[]: recorded"),
     "the verdict": (lambda r: r["verdict"].update(outcome="fail"), "verdict.outcome: recorded fail, found pass"),
-    "the policy": (lambda r: r["policy"].update(max_gap_mean=0.5), "verdict.checks[0].limit: recorded 0.9, found 0.5"),
+    "the policy": (
+        lambda r: r["verdict"]["policy"].update(max_gap_mean=0.5),
+        "verdict.checks[0].limit: recorded 0.9, found 0.5",
+    ),
     "the seed": (lambda r: r["settings"].update(seed=9), "do not agree"),
     "the rule": (lambda r: r["rule"].update(max_discrete_changes=0), "do not agree"),
 }

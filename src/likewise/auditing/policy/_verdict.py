@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from likewise._checks import check_choice, suggest
-from likewise._format import count_of, sum_up
+from likewise._format import count_of
 from likewise.auditing.inference._intervals import FEWEST_PEOPLE
 from likewise.auditing.people._bounds import FEWEST_OF_LABEL, OF_RAREST, OF_SQUARES
 from likewise.auditing.policy._policy import (
@@ -34,7 +34,7 @@ from likewise.record._internal import (
     NoteKind,
     Outcome,
     Sense,
-    VerdictRecord,
+    Verdict,
     key_of,
     name_people,
     of_every_part,
@@ -43,7 +43,6 @@ from likewise.record._internal import (
     split_key,
 )
 
-EXIT_CODES: Final[Mapping[Outcome, int]] = {"pass": 0, "fail": 1, "inconclusive": 3}  # 2 is wrong usage
 LIMIT_TOLERANCE: Final = 1e-9  # 0.4 - 0.3 > 0.1 in floats; a gap on the limit meets it
 MOST_TIMES: Final = 1000  # as many people: beyond, a number would mislead
 MOST_DECIMALS: Final = 12
@@ -77,52 +76,6 @@ DOUBTS: Final[Mapping[NoteKind, Callable[[MeasureKind], bool]]] = {
     "alike_values": _is_of_pairs,
     "favourable_assumed": _is_directed,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict(VerdictRecord):
-    """Whether an audit meets a policy; ``str`` of it is a short paragraph.
-
-    Parameters
-    ----------
-    outcome : {"pass", "fail", "inconclusive"}
-        ``fail`` if any check fails, otherwise ``inconclusive`` if any is, or if there is none; ``pass`` if all pass.
-    checks : tuple of Check
-        One for each limit, in the order of the policy.
-    policy : Policy
-
-    Examples
-    --------
-    >>> from likewise import Policy, audit, load_dataset
-    >>> data = load_dataset("planted")
-    >>> found = audit(data.scores, data.test.X, data.test.y, roles=data.roles, rule=data.rule)
-    >>> verdict = found.judge(Policy(max_gap_mean=0.01))
-    >>> verdict.outcome, verdict.exit_code
-    ('fail', 1)
-    >>> print(verdict)
-    Fail: the limit is not met. max_gap_mean: 5.90 pp (4.88 to 6.98) is above the highest allowed, 1 pp.
-    """
-
-    policy: Policy
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of a command: 0 for pass, 1 for fail, 3 for inconclusive."""
-        return EXIT_CODES[self.outcome]
-
-    @property
-    def headline(self) -> str:
-        """The outcome in one sentence."""
-        of_pairs = [MEASURES[one.of].counted_in == "pairs" for one in self.checks]
-        return str(sum_up([one.outcome for one in self.checks], self.policy.min_pairs, sum(of_pairs)))
-
-    def __str__(self) -> str:
-        reasons = [f"{one.full_name}: {one.reason}" for one in self.select("fail") + self.select("inconclusive")]
-        return " ".join([self.headline, *reasons])
-
-    def select(self, outcome: Outcome) -> tuple[Check, ...]:
-        """Return the checks with this outcome."""
-        return tuple(one for one in self.checks if one.outcome == outcome)
 
 
 def judge(
@@ -178,7 +131,7 @@ def judge(
     checks = tuple(_doubt(_add_need(check, n_people), measures, notes) for check in checks)
     outcomes = {one.outcome for one in checks}
     outcome: Outcome = "fail" if "fail" in outcomes else "pass" if outcomes == {"pass"} else "inconclusive"
-    return Verdict(outcome, checks, policy)
+    return Verdict(outcome, checks, policy.to_dict())
 
 
 def find_transition(asked: str, directions: Mapping[tuple[str, ...], Sequence[Direction]]) -> tuple[Direction, str]:

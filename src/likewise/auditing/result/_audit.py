@@ -18,7 +18,7 @@ from likewise.auditing.evidence._coverage import person_gaps
 from likewise.auditing.evidence._review_sheet import sheet_as_bytes
 from likewise.auditing.evidence._tables import cases_table
 from likewise.auditing.policy._policy import Policy
-from likewise.auditing.policy._verdict import Verdict, judge
+from likewise.auditing.policy._verdict import judge
 from likewise.auditing.result._comparison import AuditParts, compare_audits
 from likewise.comparable import ComparablePairs
 from likewise.record import AuditRecord
@@ -32,7 +32,7 @@ from likewise.record._internal import (
     Measure,
     Note,
     PairCase,
-    VerdictRecord,
+    Verdict,
     in_words,
     look_up,
     of_every_part,
@@ -209,10 +209,7 @@ class Audit(AuditParts):
 
     def to_record(self, verdict: Verdict | None = None) -> AuditRecord:
         """Return the typed record, which reports read, with a verdict."""
-        if verdict is None:
-            return self.record
-        judged = VerdictRecord(verdict.outcome, verdict.checks)
-        return replace(self.record, policy=verdict.policy.to_dict(), verdict=judged)
+        return self.record if verdict is None else replace(self.record, verdict=verdict)
 
     def to_dict(self, verdict: Verdict | None = None) -> dict[str, Any]:
         """Return everything as plain data, ready for JSON, in the form that reports and ``likewise verify`` read.

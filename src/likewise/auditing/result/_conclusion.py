@@ -239,7 +239,6 @@ def _write_record(
         is_collapsed=find_note(notes, "collapsed") is not None,
         measures=measures,
         notes=notes,
-        policy=None,
         verdict=None,
         **evidence,
     )

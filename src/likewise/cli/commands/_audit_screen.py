@@ -44,7 +44,6 @@ from likewise.report._internal import (
     regression_table,
     signed_gap,
     sum_up_plan,
-    sum_up_verdict,
     title_in,
 )
 
@@ -112,7 +111,7 @@ def _limits(record: AuditRecord) -> Iterator[RenderableType]:
 
 def _outcome(record: AuditRecord) -> Iterator[Text]:
     if record.verdict is not None:
-        yield Text(str(sum_up_verdict(record)), STYLES[record.verdict.outcome])
+        yield Text(record.verdict.headline, STYLES[record.verdict.outcome])
 
 
 def _headline(record: AuditRecord) -> Text:

@@ -62,12 +62,12 @@ def list_parts(record: AuditRecord) -> list[Part]:
 
 
 def _policy_part(record: AuditRecord) -> Part:
-    verdict, checks = summary.sum_up_verdict(record), summary.check_table(record)
+    verdict, checks = record.verdict, summary.check_table(record)
     if verdict is None:
         return Part(title="Policy and verdict", texts=("No policy was given, so there is no verdict.",))
     return Part(
         title="Policy and verdict",
-        texts=(f"{verdict}",),
+        texts=(verdict.headline,),
         tables=() if checks is None else (checks,),
         items=tuple(f"{check.full_name}: {check.reason}" for check in summary.open_checks(record)),
     )
