@@ -51,7 +51,7 @@ def agrees(answer: dict[str, Any], found: Audit) -> None:
             assert one.get("excess") == (None if excess.value is None else pytest.approx(excess.value))
         else:
             assert "excess" not in one
-    assert answer["pairs"][0]["gap"] == found["gap_max"].value
+    assert answer["pairs"][0]["gap"] == pytest.approx(found["gap_max"].value)
     names = ("n_pairs", "n_lower", "n_higher", "n_equal", "n_flips_down", "n_flips_up")
     told = [[*one["origin"], *one["target"], *(one[name] for name in names)] for one in answer["directions"]]
     sides = zip(found.directions, answer["directions"], strict=True)  # an audit turns them by the adjusted gap
@@ -192,3 +192,20 @@ def test_questions_asked_at_once_get_each_its_own_answer(explorer: Explorer) -> 
     alone = [explorer.look(point) for point in points]
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(explorer.look, points * 3)) == alone * 3
+
+
+def test_a_tolerance_of_one_column_has_the_numbers_of_an_audit_and_is_in_the_rule_to_take_away() -> None:
+    explorer = explorer_of("one limit in units")
+    moved = {"age": 2.0, "pay": 0.35}
+    answer = explorer.look({"changes": 2, "shift": 0.2, "tolerances": moved})
+    rule = explorer.rule(2, 0.2, moved)
+    assert dict(rule.limits) == {"age": "2", "pay": "0.35"}
+    agrees(answer, audit(score_people, PEOPLE, roles=ROLES, rule=rule, n_resamples=0, n_worst=25, gap_limit=0.1))
+    assert '"age" = "2"' in explorer.to_toml({"changes": 2, "shift": 0.2, "tolerances": moved})
+    for wrong, why in (
+        ({"age": 4.0}, "At most 3 is in reach"),
+        ({"job": 1.0}, "no tolerance"),
+        ({"age": -1.0}, "tolerances"),
+    ):
+        with pytest.raises((RuleError, ValueError), match=why):
+            explorer.look({"changes": 2, "shift": 0.2, "tolerances": wrong})

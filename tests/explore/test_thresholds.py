@@ -15,7 +15,14 @@ from tests.sizes import sized
 from likewise.comparable import Comparability, count_pairs, mine_pairs
 from likewise.exceptions import TooManyPairs
 from likewise.explore import _thresholds
-from likewise.explore._thresholds import Thresholds, base_shift, find_reach, measure_distances, rule_at
+from likewise.explore._thresholds import (
+    Thresholds,
+    base_shift,
+    find_reach,
+    list_tolerances,
+    measure_distances,
+    rule_at,
+)
 from likewise.schema import CodedTable, Roles
 
 PEOPLE = make_people()
@@ -116,3 +123,23 @@ def test_a_given_rule_keeps_its_own_pairs() -> None:
     for name, rule in RULES.items():
         stays = HELD[name].within(Thresholds(rule.max_discrete_changes, base_shift(rule)))
         assert stays.sum() == len(mine_pairs(SMALL, rule))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_tolerance_of_one_column_keeps_the_pairs_that_mining_finds(name: str) -> None:
+    rule = RULES[name]
+    reach = find_reach(SMALL, rule, 10**9)
+    everything = measure_distances(mine_pairs(SMALL, rule_at(rule, reach.end)), rule)
+    for one in list_tolerances(SMALL, rule, reach):
+        for amount in (0.0, one.most / 3, 1.0 if one.most > 1 else one.most / 2, one.start, one.most):
+            point = Thresholds(2, base_shift(rule), ((one.column, one.limit(amount)),))
+            stays, mined = everything.within(point), mine_pairs(SMALL, rule_at(rule, point))
+            assert everything.pairs.left[stays].tolist() == mined.left.tolist(), (one, amount)
+            assert everything.pairs.right[stays].tolist() == mined.right.tolist()
+
+
+def test_every_tolerance_of_a_rule_can_be_moved() -> None:
+    for name, rule in RULES.items():
+        named = {one.column for one in list_tolerances(SMALL, rule, find_reach(SMALL, rule, 10**9))}
+        fixed = {"age", "pay", "size"} if name == "limits in order" else set(rule.must_match)
+        assert named == {"age", "pay", "size"} - fixed

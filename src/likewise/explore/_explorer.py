@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise._checks import check_count, check_number
+from likewise._checks import check_count, check_number, suggest
 from likewise._format import describe_direction
 from likewise._json import plain
 from likewise._version import __version__
@@ -56,6 +56,7 @@ from likewise.explore._thresholds import (
     check_input,
     find_baseline,
     find_reach,
+    list_tolerances,
     rule_at,
 )
 from likewise.schema import Roles, Schema
@@ -75,7 +76,7 @@ Plain = dict[str, Any]
 class _Answer:
     """The pairs and numbers at some thresholds, cached as paging asks for them again."""
 
-    key: tuple[int, float, float]
+    key: tuple[Any, ...]
     holds: NDArray[np.bool_]
     numbers: Plain
     mean_weight: float  # of its pairs
@@ -147,6 +148,7 @@ class Explorer:
         table = self._question.table
         report("Finding how far the thresholds go", 0.0)
         self._reach = find_reach(self._question.counted, asked, max_pairs)
+        self._tolerances = {one.column: one for one in list_tolerances(table, asked, self._reach)}
         report("Finding comparable pairs", 0.0)
         self._held = self._hold(asked)
         report("Finding pairs equal in the sensitive columns", 0.0)
@@ -172,9 +174,12 @@ class Explorer:
         """Where the thresholds start and end."""
         return self._reach
 
-    def rule(self, changes: int, shift: float) -> Comparability:
-        """Return the rule at these thresholds; an audit with it has the numbers of the page."""
-        return rule_at(self._question.rule, self._point(changes, shift))
+    def rule(self, changes: int, shift: float, tolerances: Mapping[str, float] | None = None) -> Comparability:
+        """Return the rule at these thresholds; an audit with it has the numbers of the page.
+
+        ``tolerances`` are of single columns, in their units; the others follow the ``shift``.
+        """
+        return rule_at(self._question.rule, self._point(changes, shift, tolerances or {}))
 
     def about(self) -> Plain:
         """Return what does not depend on the thresholds."""
@@ -211,6 +216,7 @@ class Explorer:
                 "columns": moving,
                 "limits": [round(limits[name], 12) for name in moving] if held.distances.is_relative else None,
             },
+            "tolerances": [plain(asdict(one)) for one in self._tolerances.values()],
             "why": reach.why,
             "note": self._note,
             "n_held": len(held),
@@ -241,10 +247,12 @@ class Explorer:
         places = take_page(held, kept, selection, first=page * selection.size, n=selection.size)
         return {**answer.numbers, "selection": selected, "page": page, "pairs": self._list(places)}
 
-    def pair(self, left: int, right: int, changes: int, shift: float) -> Plain:
+    def pair(
+        self, left: int, right: int, changes: int, shift: float, tolerances: Mapping[str, float] | None = None
+    ) -> Plain:
         """Return the two people of a pair side by side, with the tolerances of the rule."""
-        place = self._find(left, right)
-        rule, table, held = self.rule(changes, shift), self._question.table, self._held
+        place, point = self._find(left, right), self._point(changes, shift, tolerances or {})
+        rule, table, held = rule_at(self._question.rule, point), self._question.table, self._held
         factors, n_changes = compare_people(self._frame, table, rule, left, right)
         return {
             **self._list(np.array([place]))[0],
@@ -253,7 +261,7 @@ class Explorer:
             "factors": [describe_factor(factor, rule, len(table.names["sensitive"])) for factor in factors],
             "n_changes": n_changes,
             "max_changes": rule.max_discrete_changes,
-            "is_comparable": bool(held.distances.within(self._point(changes, shift))[place]),
+            "is_comparable": bool(held.distances.within(point)[place]),
         }
 
     def what_if(self, left: int, right: int, side: str, changed: Mapping[str, Any]) -> Plain:
@@ -312,11 +320,12 @@ class Explorer:
     def to_toml(self, selection: Selection | Mapping[str, Any]) -> str:
         """Return the rule and a starting policy as TOML."""
         selection = Selection.of(selection)
-        numbers, rule = self._answer(selection).numbers, self.rule(selection.changes, selection.shift)
+        numbers = self._answer(selection).numbers
+        rule = self.rule(selection.changes, selection.shift, selection.tolerances)
         words = describe_rule(rule, self._question.schema, self._question.scores)
         return write_toml(rule, numbers["slices"], numbers["matched_share"], words)
 
-    def _point(self, changes: int, shift: float) -> Thresholds:
+    def _point(self, changes: int, shift: float, tolerances: Mapping[str, float]) -> Thresholds:
         check_count("changes", changes, or_none=False)
         check_number("shift", shift, least=0.0)
         end = self._reach.end
@@ -324,11 +333,18 @@ class Explorer:
             raise RuleError(f"At most {end.changes} discrete changes are in reach, not {changes}.")
         if shift > end.shift and end.shift < WHOLE_RANGE and self._question.table.names["continuous"]:
             raise RuleError(f"A shift of at most {end.shift:g} is in reach, not {shift:g}.")
-        return Thresholds(int(changes), float(shift))
+        for name, amount in tolerances.items():
+            if name not in self._tolerances:
+                raise RuleError(f"Column '{name}' has no tolerance of its own here.{suggest(name, self._tolerances)}")
+            check_number("tolerances", amount, least=0.0)
+            if amount > self._tolerances[name].most:
+                raise RuleError(f"At most {self._tolerances[name].most:g} is in reach of '{name}', not {amount:g}.")
+        limits = [(name, self._tolerances[name].limit(amount)) for name, amount in sorted(tolerances.items())]
+        return Thresholds(int(changes), float(shift), tuple(limits))
 
     def _answer(self, selection: Selection) -> _Answer:
-        point = self._point(selection.changes, selection.shift)
-        key = (selection.changes, selection.shift, selection.limit)
+        point = self._point(selection.changes, selection.shift, selection.tolerances)
+        key = (point, selection.limit)
         with self._lock:
             if self._last is None or self._last.key != key:
                 holds = self._held.distances.within(point)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 import numpy as np
@@ -153,6 +153,7 @@ class Selection:
     is_rising: bool = False
     page: int = 0
     size: int = 25
+    tolerances: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_count("changes", self.changes, or_none=False)
@@ -165,6 +166,8 @@ class Selection:
         check_count("size", self.size, or_none=False, least=1)
         check_choice("sort", self.sort, SORTS)
         check_flag("is_rising", self.is_rising)
+        if not isinstance(self.tolerances, Mapping):
+            raise ParameterError(f"is {self.tolerances!r}; map columns to amounts.", "tolerances")
         if self.size > MAX_PAGE_SIZE:
             raise ParameterError(f"is {self.size:,}; a page holds at most {MAX_PAGE_SIZE} pairs.", "size")
 

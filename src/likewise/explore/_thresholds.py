@@ -26,7 +26,7 @@ from likewise.auditing._internal import (
     run_audit,
 )
 from likewise.comparable import Comparability, ComparablePairs, count_pairs, iter_pairs
-from likewise.comparable._internal import SHIFT_TOLERANCE, join_chunks
+from likewise.comparable._internal import SHIFT_TOLERANCE, FieldLimit, Measure, join_chunks
 from likewise.exceptions import NoComparablePairs, ScoresCollapsed, TooManyPairs
 from likewise.schema import CodedTable, Roles, Schema
 
@@ -49,6 +49,43 @@ class Thresholds:
 
     changes: int
     shift: float
+    tolerances: tuple[tuple[str, str], ...] = ()  # limits on single columns, as a rule has them
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far apart two people may be in one column, in its units: where it starts, and the most that is in reach."""
+
+    column: str
+    measure: Measure
+    start: float
+    most: float
+    is_own: bool  # of the rule's limits; the others follow the threshold until they are moved
+
+    def limit(self, amount: float) -> str:
+        """Return the limit as a rule has it."""
+        return str(FieldLimit(amount, self.measure))
+
+
+def list_tolerances(table: CodedTable, rule: Comparability, reach: ThresholdRange) -> list[Tolerance]:
+    """List the columns whose tolerances can be moved one by one."""
+    found = []
+    for name in (*table.names["continuous"], *table.names["ordinal"]):
+        if name in rule.limits:
+            own = FieldLimit.read(name, rule.limits[name])
+            found.append(Tolerance(name, own.measure, own.amount, own.amount, True))
+        elif name in rule.must_match or isinstance(rule.max_continuous_shift, Sequence):
+            continue
+        elif name in table.names["ordinal"]:
+            ranks = float(rule.ordinal_limits(table)[table.names["ordinal"].index(name)])
+            found.append(Tolerance(name, "ranks", ranks, ranks, False))
+        elif name in table.units:
+            unit, place = table.units[name], table.names["continuous"].index(name)
+            ends = [rule_at(rule, point).continuous_limits(table)[place] for point in (reach.start, reach.end)]
+            shares = (max(share - SHIFT_TOLERANCE, 0.0) for share in ends)
+            start, most = (float(f"{share * unit.width / (unit.day or 1.0):.9g}") for share in shares)
+            found.append(Tolerance(name, "units" if unit.day is None else "days", start, most, False))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,14 +126,16 @@ def base_shift(rule: Comparability) -> float:
 
 def rule_at(rule: Comparability, point: Thresholds) -> Comparability:
     """Return the rule at other thresholds; several continuous limits keep their proportions."""
+    alone = dict(point.tolerances)
     base, limit = base_shift(rule), rule.max_continuous_shift
     share = point.shift / base if base else 1.0
     moved: Any = point.shift
     if isinstance(limit, Mapping):
-        moved = {name: one * share if base else point.shift for name, one in limit.items()}
+        moved = {name: one * share if base else point.shift for name, one in limit.items() if name not in alone}
     elif isinstance(limit, Sequence):
         moved = tuple(one * share if base else point.shift for one in limit)
-    return replace(rule, max_discrete_changes=point.changes, max_continuous_shift=moved)
+    limits = {**rule.limits, **alone}
+    return replace(rule, max_discrete_changes=point.changes, max_continuous_shift=moved, limits=limits)
 
 
 def find_reach(table: CodedTable, rule: Comparability, budget: int) -> ThresholdRange:
@@ -177,6 +216,11 @@ class Distances:
     def within(self, point: Thresholds) -> NDArray[np.bool_]:
         """Whether each pair is comparable at these thresholds, exactly as by the rule."""
         few = self.changes <= point.changes
+        if point.tolerances:
+            places, table = np.flatnonzero(few), self.pairs.left_table
+            left, right = (table[rows[places]] for rows in (self.pairs.left, self.pairs.right))
+            few[places] = rule_at(self.rule, point).holds(left, right)
+            return few
         if not self.is_relative:
             few &= self.shifts <= (np.float64(point.shift) + SHIFT_TOLERANCE if point.shift else 0.0)
             return few

@@ -13,7 +13,7 @@
   const LONGEST = 80; // letters of a value, as in the report
 
   const fresh = () => ({
-    changes: about.changes.start, shift: about.shift.start, limit: about.limit,
+    changes: about.changes.start, shift: about.shift.start, tolerances: {}, limit: about.limit,
     transition: null, label: null, least: 0, sort: "gap", rising: false, page: 0, pair: null,
   });
   let about = null;
@@ -76,7 +76,7 @@
     throw new Error(reason);
   }
   const wish = () => ({
-    changes: state.changes, shift: state.shift, limit: state.limit, transition: state.transition, label: state.label,
+    changes: state.changes, shift: state.shift, tolerances: state.tolerances, limit: state.limit, transition: state.transition, label: state.label,
     least_gap: state.least, sort: state.sort, is_rising: state.rising, page: state.page, size: PAGE_SIZE,
   });
   function explain(error) {
@@ -109,6 +109,7 @@
   // ---- state in the address ----
   function keepState() {
     const kept = new URLSearchParams({ d: state.changes, c: plainNumber(state.shift) });
+    if (Object.keys(state.tolerances).length) kept.set("by", JSON.stringify(state.tolerances));
     if (state.limit !== about.limit) kept.set("limit", plainNumber(state.limit));
     if (state.transition !== null) kept.set("transition", state.transition);
     if (state.label !== null) kept.set("label", state.label);
@@ -117,6 +118,12 @@
     if (state.page > 0) kept.set("page", state.page + 1);
     if (state.pair) kept.set("pair", state.pair.join("-"));
     history.replaceState(null, "", `#${kept}`);
+  }
+  function readTolerances(text) {
+    let given = {};
+    try { given = JSON.parse(text ?? "{}") ?? {}; } catch { /* not of this page */ }
+    const moved = about.tolerances.filter((one) => given[one.column] >= 0);
+    return Object.fromEntries(moved.map((one) => [one.column, Math.min(Number(given[one.column]), one.most)]));
   }
   function readState() {
     const kept = new URLSearchParams(location.hash.slice(1));
@@ -131,6 +138,7 @@
     return {
       changes: Math.round(number("d", usual.changes, 0, about.changes.end)),
       shift: number("c", usual.shift, 0, about.shift.end),
+      tolerances: readTolerances(kept.get("by")),
       limit: number("limit", usual.limit, 0, LARGEST),
       transition: code("transition"),
       label: about.labels.length ? code("label") : null,
@@ -161,12 +169,53 @@
     const words = `${count(answer.n_pairs, "pair")}, coverage ${percent(answer.matched_share, 1)}` + (all.n ? `, mean gap ${points(all.gap_mean)}${beside(all)}.` : ".");
     telling = setTimeout(() => { say("told", words); }, 700);
   }
+  const unitOf = (one) => (one.measure === "units" ? "" : ` ${one.measure}`);
+  function followed(one) { // what the shift allows in the units of the column
+    if (one.is_own || one.measure === "ranks") return one.start;
+    return about.shift.end ? (one.most * state.shift) / about.shift.end : 0;
+  }
+  function drawTolerances() {
+    about.tolerances.forEach((one, place) => {
+      const isMoved = one.column in state.tolerances;
+      const amount = isMoved ? state.tolerances[one.column] : followed(one);
+      const [slider, number, reset] = ["tolerance", "amount", "follow"].map((name) => $(`${name}-${place}`));
+      slider.value = amount;
+      if (document.activeElement !== number) number.value = plainNumber(Number(amount.toPrecision(6)));
+      slider.setAttribute("aria-valuetext", `${plainNumber(amount)}${unitOf(one)}`);
+      reset.hidden = !isMoved;
+    });
+  }
+  function wireTolerances() {
+    $("by-column").hidden = !about.tolerances.length;
+    $("by-column").open = about.tolerances.length <= 6;
+    fill("tolerances", ...about.tolerances.map((one, place) => {
+      const name = `Largest difference in ${show(one.column)}${unitOf(one)}`;
+      const own = one.is_own ? "limit of the rule" : one.measure === "ranks" ? "ordinal" : "follows the shift";
+      const step = one.measure === "ranks" ? 1 : niceStep(one.most);
+      const slider = make("input", { type: "range", id: `tolerance-${place}`, min: 0, max: one.most, step, "aria-label": name });
+      const number = make("input", { type: "number", id: `amount-${place}`, min: 0, max: one.most, step: "any", "aria-label": `${name}, exact` });
+      const reset = make("button", { type: "button", class: "quiet", id: `follow-${place}`, hidden: true }, "Undo");
+      const set = (text) => {
+        if (text.trim() === "" || !(Number(text) >= 0)) return;
+        state.tolerances[one.column] = Math.min(Number(text), one.most);
+        state.page = 0;
+        look();
+      };
+      for (const field of [slider, number]) field.addEventListener("input", () => set(field.value));
+      reset.addEventListener("click", () => { delete state.tolerances[one.column]; look(); });
+      const ends = `0 to ${plainNumber(one.most)}${unitOf(one)}, ${own}`;
+      return make("div", { class: "slider" },
+        make("p", { class: "named" }, text(one.column), make("small", {}, ends)),
+        make("div", { class: "reach" }, slider, number, reset));
+    }));
+  }
   function drawRule() {
     say("rule-words", answer.rule);
     for (const [name, value] of [["changes", state.changes], ["shift", state.shift]]) {
       $(name).value = value;
       if (document.activeElement !== $(`${name}-number`)) $(`${name}-number`).value = plainNumber(value);
     }
+    drawTolerances();
     $("shift").setAttribute("aria-valuetext", plainNumber(state.shift));
     if (about.shift.limits) {
       const factor = about.shift.asked ? state.shift / about.shift.asked : 1;
@@ -330,7 +379,7 @@
       make("th", { scope: "row" }, text(one.column), make("small", {}, one.role === "matched" ? "must match" : one.role)),
       make("td", {}, signed(one.value), bar(one.value)), ...more(one))));
   }
-  const whatIsSplit = () => JSON.stringify([state.changes, state.shift, state.transition, state.label, state.least]);
+  const whatIsSplit = () => JSON.stringify([state.changes, state.shift, state.tolerances, state.transition, state.label, state.least]);
   let splitOf = null; // what the parts on the page are of
   function forgetSplit() {
     if (splitOf === null || splitOf === whatIsSplit()) return;
@@ -343,8 +392,8 @@
     $("split").disabled = true;
     say("split-words", "Asking the model \u2026");
     try {
-      const { changes, shift, limit, transition, label, least_gap } = wish();
-      const found = await (await ask("api/split", { changes, shift, limit, transition, label, least_gap })).json();
+      const { changes, shift, tolerances, limit, transition, label, least_gap } = wish();
+      const found = await (await ask("api/split", { changes, shift, tolerances, limit, transition, label, least_gap })).json();
       splitOf = asked;
       if (found.problem !== undefined) {
         $("split-region").hidden = true;
@@ -391,7 +440,7 @@
   let opened = null;
   async function open(left, right) {
     try {
-      opened = await (await ask("api/pair", { left, right, changes: state.changes, shift: state.shift })).json();
+      opened = await (await ask("api/pair", { left, right, changes: state.changes, shift: state.shift, tolerances: state.tolerances })).json();
     } catch (error) { state.pair = null; keepState(); explain(error); return; }
     state.pair = [left, right];
     keepState();
@@ -530,6 +579,7 @@
       $(name).disabled = $(`${name}-number`).disabled = most === 0 || (name === "shift" && !about.shift.columns.length);
     }
     $("shift").step = niceStep(about.shift.end);
+    wireTolerances();
     const columns = about.changes.most;
     say("changes-end", columns ? `0 to ${about.changes.end}, of ${count(columns, "discrete column")}.` : "No discrete column may differ.");
     say("shift-end", about.shift.columns.length ? `0 to ${plainNumber(about.shift.end)}, for ${count(about.shift.columns.length, "continuous column")}.` : "No continuous column has this limit.");
