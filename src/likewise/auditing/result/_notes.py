@@ -113,13 +113,13 @@ def _note_clusters(question: Question) -> Note | None:
     units = question.scores.units
     if units.numbers is None:
         return None
-    few = "" if units.n >= 2 * FEWEST_PEOPLE else f" So few show little of what others would: {FEWEST_PEOPLE:g} on "
-    few += "either side of the pairs are the fewest that anything is concluded from." if few else ""
-    return Note(
-        "clustered",
+    text = (
         f"Intervals and tests are of {units.n:,} clusters, whose people may be alike in what is not seen, in place of "
-        f"people; in the excess, partners of the own cluster do not count.{few}",
+        "people; in the excess, partners of the own cluster do not count."
     )
+    if units.n < 2 * FEWEST_PEOPLE:
+        text += f" So few show little: nothing is concluded from fewer than {FEWEST_PEOPLE:g} on a side of the pairs."
+    return Note("clustered", text)
 
 
 def _note_coverage(gathered: Gathered, coverage: Measure) -> Note:
