@@ -181,7 +181,7 @@ def attribute_gaps(
     made = GapAttribution(
         audit=audit, names=tuple(mixer.names), starts=split.starts, columns=split.columns, parts=split.parts
     )
-    bounded = _bound_parts(made, split, gaps, weights)
+    bounded = _bound_parts(made, split, gaps)
     parts = [(one, bounded([one.column])) for one in sum_parts(split, mixer, audit.question, gaps, weights)]
     summary = Attribution(
         n_pairs=len(left),
@@ -204,11 +204,11 @@ def attribute_gaps(
 
 
 def _bound_parts(
-    made: GapAttribution, split: SplitPairs, gaps: Floats, weights: Floats | None
+    made: GapAttribution, split: SplitPairs, gaps: Floats
 ) -> Callable[[Sequence[str]], tuple[Measure, Measure]]:
     """Return what measures the part that some columns make of the mean gap, and its share, with intervals."""
     audit, towards = made.audit, split.towards(gaps)
-    graph = link_people(audit.pairs.left, audit.pairs.right, audit.question.table, audit.question.scores, weights)
+    graph = link_people(audit.pairs.left, audit.pairs.right, audit.question.table, audit.question.scores)
     confidence = audit.settings.confidence if audit.settings.n_resamples else None
 
     def measure(columns: Sequence[str]) -> tuple[Measure, Measure]:

@@ -17,7 +17,6 @@ from likewise.auditing.people._performance import positives_of
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._reference import Reference
 from likewise.auditing.question._scores import Scores
-from likewise.auditing.question._weights import WeightedOrder
 from likewise.exceptions import ScoreError
 from likewise.record._internal import GroupRate, Measure
 from likewise.schema import CodedTable
@@ -80,9 +79,7 @@ def _above_median(scores: Scores) -> NDArray[np.bool_] | None:
     """Return who is on the favourable side of the median score; None where scores are decisions, or one per class."""
     if scores.values.ndim > 1 or len(np.unique(scores.values[scores.counting])) < FEWEST_SCORES:
         return None
-    values, weights = scores.values, scores.weights
-    median = np.median(values) if weights is None else WeightedOrder.of(values, weights).quantile(0.5)
-    return scores.sign * (values - median) > 0
+    return scores.sign * (scores.values - scores.weighing.quantile(scores.values, 0.5)) > 0
 
 
 def impact_ratio(rates: Iterable[GroupRate], *, min_people: int = MIN_PEOPLE) -> float | None:

@@ -31,7 +31,7 @@ from likewise.auditing.pairs._quantiles import SKETCH_ERROR, quantile_of_counts
 from likewise.auditing.pairs._summary import PairSummary
 from likewise.auditing.question._question import number_combinations
 from likewise.auditing.question._scores import Scores
-from likewise.auditing.question._weights import WeightedOrder, Weights, mean_of
+from likewise.auditing.question._weights import WeightedOrder, mean_of
 from likewise.record._internal import MEASURES, SAME_GROUP_OF, Measure
 from likewise.schema import CodedTable
 
@@ -251,10 +251,10 @@ def measure_parts(
     return part, _measure(share, interval_of_mean(share, found, confidence, -np.inf, np.inf, 1.0), n)
 
 
-def link_people(left: Rows, right: Rows, table: CodedTable, scores: Scores, weights: Floats | None) -> PairGraph:
+def link_people(left: Rows, right: Rows, table: CodedTable, scores: Scores) -> PairGraph:
     """Return who is in which pairs, the people of one group on one side."""
     sides = face_groups(left, right, number_combinations(table)[0])
-    return PairGraph.of(*sides, scores.units, Weights.of(weights, len(left)))
+    return PairGraph.of(*sides, scores.units, scores.weighing.of_pairs(left, right))
 
 
 class _Slice:
@@ -278,7 +278,7 @@ class _Slice:
         known, quantiles = dict[str, Influence](), dict[str, Interval | None]()
         if self._settings.n_resamples and len(self._part):
             part, scored = self._part, self._scored
-            graph = link_people(part.left, part.right, scored.pairs.left_table, scored.scores, part.weights)
+            graph = link_people(part.left, part.right, scored.pairs.left_table, scored.scores)
             known, quantiles = self._find_influence(graph), self._bound_quantiles(graph)
         found = self._measure_columns(known, quantiles)
         limit = self._settings.gap_limit

@@ -66,10 +66,6 @@ class Weights(ABC):
         """Return the weight of each group, a number of people where all count alike."""
 
     @abstractmethod
-    def effective_counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
-        """Return how many people each group is worth (Kish)."""
-
-    @abstractmethod
     def take(self, places: Any) -> Weights:
         """Return the weights of some, by their places or by flags."""
 
@@ -113,9 +109,6 @@ class EqualWeights(Weights):
     def counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
         return np.bincount(groups, minlength=n_groups)
 
-    def effective_counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
-        return self.counts(groups, n_groups)
-
     def take(self, places: Any) -> Weights:
         return EqualWeights(len(np.empty(self.n, np.bool_)[places]))
 
@@ -151,11 +144,6 @@ class UnequalWeights(Weights):
 
     def counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
         return np.bincount(groups, self.values, n_groups)
-
-    def effective_counts(self, groups: NDArray[Any], n_groups: int = 0) -> NDArray[Any]:
-        squares = np.bincount(groups, np.square(self.values), n_groups)
-        sizes: NDArray[Any] = np.square(self.counts(groups, n_groups)) / np.where(squares > 0, squares, 1.0)
-        return sizes
 
     def take(self, places: Any) -> Weights:
         return UnequalWeights(self.values[places])

@@ -157,8 +157,8 @@ def _slice_differences(
     rows = one.pairs.left[chosen], one.pairs.right[chosen]
     if not len(rows[0]):
         return {}
-    people, weights = other.scores, None if one.weights is None else one.weights[chosen]
-    graph = link_people(*rows, one.pairs.left_table, people, weights)
+    people = other.scores
+    graph = link_people(*rows, one.pairs.left_table, people)
     gaps, rank_gaps = other.gaps[chosen] - one.gaps[chosen], other.rank_gaps[chosen] - one.rank_gaps[chosen]
     after, before = (
         contribute_to_ranks(*rows, of.ranks, graph.weights, people.weighing, of.ranking) for of in (other, one)
