@@ -197,9 +197,9 @@ def interpret_scores(
         _refuse_no_probabilities(values, table)
         columns = [join_rounded(column) for column in np.clip(values, 0.0, 1.0).T]
         values = np.column_stack([column for column, _ in columns])
-        several = Scores(values, task, values.argmax(axis=1), weights=weights, clusters=clusters)
-        several.ranking.take(levels for _, levels in columns)
-        return several
+        scores = Scores(values, task, values.argmax(axis=1), weights=weights, clusters=clusters)
+        scores.ranking.take(levels for _, levels in columns)
+        return scores
     if values.ndim == 2:
         if task == "regression" or values.shape[1] > 2:
             n_columns = values.shape[1]
@@ -215,7 +215,8 @@ def interpret_scores(
         threshold = _threshold_for(values, approval_rate, weights)
     decisions = None if threshold is None else ((values >= threshold) != favours_low).astype(np.int8)
     who = (is_labelled, favours_low, weights, clusters)
-    (scores := Scores(values, task, decisions, threshold, scale, positive, *who)).ranking.take([levels])
+    scores = Scores(values, task, decisions, threshold, scale, positive, *who)
+    scores.ranking.take([levels])
     return scores
 
 
