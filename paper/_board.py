@@ -340,7 +340,11 @@ def _goals(entries: Sequence[Entry], tables: Tables) -> str:
             f"{text} ({rival[name] * (share if 'gap' in name else 1):.2f})"
             for text, name in zip(shown, got, strict=True)
         ]
-        words = "no: " + ", ".join(name.replace("_", " ") for name in lacks) if lacks else "**yes**"
+        words = (
+            "no: " + ", ".join(name.replace("_", " ").replace("[", " (label ").replace("]", ")") for name in lacks)
+            if lacks
+            else "**yes**"
+        )
         rows.append([entry.data, entry.name, *shown, loss, words])
     words = (
         "Target (in brackets): at least the ROC AUC and average precision of the published AntiDRO row, mean gaps of "
