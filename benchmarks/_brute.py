@@ -1,8 +1,4 @@
-"""Compare every two rows of one label, on one thread: what everything else is measured against.
-
-Twice: as one writes it (a loop over the columns that stops at the first excuse), and as one writes it after looking at
-the processor (column by column over blocks of rows, without branches, so that the compiler makes vector code of it).
-"""
+"""Compare every two rows of one label, on one thread: what everything else is measured against."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ from numpy.typing import NDArray
 from likewise import CodedTable, Comparability
 
 BUFFER: Final = 1_000_000  # pairs gathered before they are put aside
-BLOCK: Final = 1024  # rows compared at a time by the vector code; their marks stay in the nearest cache
 
 Rows = NDArray[np.int64]
 Found = tuple[Rows, Rows]
@@ -30,17 +25,6 @@ def prepare_brute_force(table: CodedTable, rule: Comparability) -> Callable[[], 
     changes = rule.max_discrete_changes
     return lambda: _gather(
         lambda start, found: _compare_rows(codes, values, groups, limits, changes, ends, start, found), order
-    )
-
-
-def prepare_vector_brute_force(table: CodedTable, rule: Comparability) -> Callable[[], Found]:
-    """Columns over blocks of rows, without branches."""
-    order, ends, groups, limits = _sort_by_label(table, rule)
-    codes = np.ascontiguousarray(_narrow(table.discrete[order], np.int8).T)
-    values = np.ascontiguousarray(table.continuous[order].T)
-    changes = np.uint8(min(rule.max_discrete_changes, 127))
-    return lambda: _gather(
-        lambda start, found: _compare_blocks(codes, values, groups, limits, changes, ends, start, found), order
     )
 
 
@@ -100,36 +84,4 @@ def _compare_rows(codes, values, groups, limits, changes, ends, start, found):  
                 found[0, n] = i
                 found[1, n] = j
                 n += 1
-    return len(ends), n
-
-
-# no types: numba works them out from what it is called with
-@numba.njit
-def _compare_blocks(codes, values, groups, limits, changes, ends, start, found):  # type: ignore[no-untyped-def]  # numba finds its types
-    n = 0
-    marks = np.zeros(BLOCK, np.uint8)  # differing columns of each row of the block; the highest bit: too far
-    for i in range(start, len(ends)):
-        if n + ends[i] - i > found.shape[1]:
-            return i, n
-        for block in range(i + 1, ends[i], BLOCK):
-            size = min(BLOCK, ends[i] - block)
-            for k in range(size):
-                marks[k] = 0
-            for c in range(codes.shape[0]):
-                code = codes[c, i]
-                column = codes[c, block : block + size]
-                for k in range(size):
-                    marks[k] += column[k] != code
-            for c in range(values.shape[0]):
-                value, limit = values[c, i], limits[c]
-                near = values[c, block : block + size]
-                for k in range(size):
-                    marks[k] |= np.uint8(128) if abs(near[k] - value) > limit else np.uint8(0)
-            group = groups[i]
-            others = groups[block : block + size]
-            for k in range(size):
-                if marks[k] <= changes and others[k] != group:
-                    found[0, n] = i
-                    found[1, n] = block + k
-                    n += 1
     return len(ends), n

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from _brute import Found, Rows, prepare_brute_force, prepare_vector_brute_force
-from likewise import CodedTable, Comparability, count_pairs, mine_pairs
+from _brute import Found, Rows, prepare_brute_force
+from likewise import CodedTable, Comparability
 
 CANDIDATES_AT_ONCE: Final = 1_000_000
 FEW_CODES: Final = 64
@@ -41,41 +41,6 @@ def prepare_kd_tree(table: CodedTable, rule: Comparability) -> Callable[[], Foun
                 candidates = rows[tree.query_pairs(SLACK, p=np.inf, output_type="ndarray")]
                 keys += [left * len(table) + right for left, right in _keep_comparable(table, rule, candidates)]
         return _split_keys(keys, len(table), unique=len(kept) > 1)
-
-    return find
-
-
-def prepare_writing(table: CodedTable, rule: Comparability) -> Callable[[], int]:
-    """Write two columns of row numbers as long as the list of pairs, in compiled code.
-
-    Both are in one block of memory, as ours are: the C library keeps its pages from call to call, not those of two.
-    """
-    from numba import njit
-
-    n_pairs = count_pairs(table, rule).total
-
-    @njit  # type: ignore[untyped-decorator]  # numba ships no types
-    def write(left: Rows, right: Rows) -> None:
-        for place in range(len(left)):
-            left[place] = 1
-            right[place] = place
-
-    def find() -> int:
-        left, right = np.empty((2, n_pairs), np.int32)
-        write(left, right)
-        return len(left)
-
-    find()  # compiles
-    return find
-
-
-def prepare_copying(table: CodedTable, rule: Comparability) -> Callable[[], int]:
-    """Copy the two columns of pairs that are there already: NumPy's own speed of reading and writing."""
-    pairs = mine_pairs(table, rule)
-    columns = np.stack([pairs.left, pairs.right])
-
-    def find() -> int:
-        return columns.copy().shape[1]
 
     return find
 
@@ -113,26 +78,26 @@ def prepare_duckdb_signatures(table: CodedTable, rule: Comparability) -> Callabl
     return lambda: _join([_fetch(connection, query) for query in queries])
 
 
-def prepare_polars_signatures(table: CodedTable, rule: Comparability) -> Callable[[], Found]:
-    """For each set of columns left out, a Polars join on the others and a filter; unique at the end."""
-    import polars as pl
+def prepare_pandas_signatures(table: CodedTable, rule: Comparability) -> Callable[[], Found]:
+    """For each set of columns left out, a merge in pandas on the others and a filter; unique at the end."""
+    import pandas as pd
 
-    frame = pl.DataFrame(_name_columns(table)).lazy()
+    frame = pd.DataFrame(_name_columns(table))
     names = [f"d{i}" for i in range(table.discrete.shape[1])]
     limits = rule.continuous_limits(table)
-    near = [(pl.col(f"c{i}") - pl.col(f"c{i}_right")).abs() <= limit for i, limit in enumerate(limits)]
-    differs = pl.any_horizontal([pl.col(f"s{i}") != pl.col(f"s{i}_right") for i in range(table.sensitive.shape[1])])
 
     def find() -> Found:
-        parts = []
+        keys = []
         for left_out in combinations(names, min(rule.max_discrete_changes, len(names))):
-            keys = ["label", *(name for name in names if name not in left_out)]
-            right = frame.drop(left_out)
-            joined = right.join(right, on=keys).filter(pl.col("id") < pl.col("id_right"), differs, *near)
-            parts.append(joined.select("id", "id_right").collect(engine="streaming"))
-        found = pl.concat(parts)
-        found = found.unique() if len(parts) > 1 else found
-        return found["id"].to_numpy(), found["id_right"].to_numpy()
+            same = ["label", *(name for name in names if name not in left_out)]
+            right = frame.drop(columns=[*left_out])
+            both = frame.merge(right, on=same, suffixes=("", "_right"))
+            kept = both["id"] < both["id_right"]
+            for i, limit in enumerate(limits):
+                kept &= (both[f"c{i}"] - both[f"c{i}_right"]).abs() <= limit
+            kept &= sum(both[f"s{i}"] != both[f"s{i}_right"] for i in range(table.sensitive.shape[1])) > 0
+            keys.append((both["id"][kept].astype(np.int64) * len(table) + both["id_right"][kept]).to_numpy())
+        return _split_keys(keys, len(table), unique=len(keys) > 1)
 
     return find
 
@@ -229,13 +194,7 @@ def _near(table: CodedTable, rule: Comparability) -> list[str]:
 
 RIVALS: Final[dict[str, Callable[[CodedTable, Comparability], Job]]] = {
     "brute force": prepare_brute_force,
-    "brute force, vector code": prepare_vector_brute_force,
     "KD-tree": prepare_kd_tree,
-    "DuckDB signature join": prepare_duckdb_signatures,
-    "Polars signature join": prepare_polars_signatures,
-}
-# what no method can do without: the pairs are known, and only written
-FLOORS: Final[dict[str, Callable[[CodedTable, Comparability], Job]]] = {
-    "writing the pairs alone": prepare_writing,
-    "copying the pairs": prepare_copying,
+    "pandas merges": prepare_pandas_signatures,
+    "DuckDB joins": prepare_duckdb_signatures,
 }
