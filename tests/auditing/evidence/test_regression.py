@@ -74,7 +74,7 @@ def test_the_effect_and_its_error_are_those_of_a_dense_fit(seed: int, are_decisi
     assert (effect.reference, effect.model) == ("m", "logit" if are_decisions else "fractional logit")
     b = fit_by_hand(x, y, weights)
     value = average_effect(x, b, weights)
-    assert effect.effect == pytest.approx(value, abs=2e-4)  # rows that are nearly decided alone are held back a little
+    assert effect.effect == pytest.approx(value, abs=1e-6)
     mu = expit(x @ b)
     inverse = np.linalg.inv((x * (weights * mu * (1 - mu))[:, None]).T @ x)
     step = 1e-5
@@ -162,3 +162,22 @@ def test_without_treatment_few_intervals_leave_zero_out() -> None:
         assert effect.low is not None
         n_false += effect.low > 0 or effect.high < 0  # type: ignore[operator]  # both ends are there
     assert n_false <= 0.1 * sized(60, 400)
+
+
+def test_scores_that_follow_from_the_columns_alone_have_no_effect_of_groups() -> None:
+    frame = people(3)
+    frame["age"] += 9.0 * (frame.sex == "f")
+    for how in ({}, {"task": "regression"}):
+        sums = (frame.age - 40) / 9 + 0.5 * (frame.job == "a")
+        found = regress_on_groups(ask(sums if how else expit(sums), frame, reference="m", **how), 0.95)
+        effect = effect_of("f", found)
+        assert effect.low is not None
+        assert effect.high is not None
+        assert effect.low <= 0 <= effect.high
+
+
+def test_decisions_that_a_column_makes_alone_are_no_crash() -> None:
+    frame = people(4)
+    for decisions in ((frame.job == "a") * 1.0, (frame.age > 40) * 1.0):
+        effect = effect_of("f", regress_on_groups(ask(decisions, frame, reference="m"), 0.95))
+        assert effect.effect == pytest.approx(0.0, abs=1e-3)

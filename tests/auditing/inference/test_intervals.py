@@ -247,6 +247,13 @@ def test_nothing_seen_in_few_pairs_leaves_much_possible() -> None:
     assert interval_of_mean(0.0, nothing, 0.95, 0.0, 1.0, unseen=1.0)[1] > 0.25  # type: ignore[index]
 
 
+def test_nobody_who_moves_a_share_leaves_the_variance_of_its_pairs() -> None:
+    alike = Influence(np.zeros(40), 12.0, of_pairs=0.01)  # everybody has as many pairs in which it holds
+    low, high = bound_share(0.5, alike, 0.95)  # type: ignore[misc]  # it is known
+    assert 0.2 < low < 0.35
+    assert 0.65 < high < 0.8
+
+
 def test_of_fewer_than_ten_people_on_a_side_there_is_no_interval() -> None:
     for n_few in (9, 10):
         graph, values = all_between(n_few, 98), np.linspace(0, 1, 98 * n_few)

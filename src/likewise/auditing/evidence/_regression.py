@@ -34,7 +34,7 @@ AT_ONCE: Final = 1 << 14  # people: rows of the coefficients' covariance stay sm
 MOST_STEPS: Final = 60  # of Newton's method, which takes about ten
 LONGEST_STEP: Final = 5.0  # in log-odds
 CLOSE: Final = 1e-9  # in log-odds
-RIDGE: Final = 1e-3  # people's worth: keeps a value that decides alone finite, and moves no other effect
+RIDGE: Final = 1e-3  # people's worth, on each step only: a value that decides alone stays finite, no effect is moved
 FEWEST_OF_EITHER: Final = 5.0  # people approved, and denied, in a group: of fewer, a normal error says nothing
 
 
@@ -147,10 +147,10 @@ class _Regression:
         kept = turned[:, sizes > SAME * sizes[-1]]
         self._is_told = np.square(kept).sum(axis=1) > 1 - TOLD
         coefficients, ridge = np.zeros(n_columns), RIDGE * np.eye(n_columns)
-        ridge[0, 0], hessian = 0.0, ridge
-        for _ in range(1 if self._model == "linear" else MOST_STEPS):
+        hessian = ridge
+        for _ in range(MOST_STEPS):
             expected, slopes = self._expect(numbers @ coefficients)
-            pull = numbers.T @ (self._weights * (self._outcomes - expected)) - ridge @ coefficients
+            pull = numbers.T @ (self._weights * (self._outcomes - expected))
             hessian = (numbers.T @ numbers.multiply((self._weights * slopes)[:, None]).tocsr()).toarray() + ridge
             step = np.linalg.solve(hessian, pull)
             longest = float(np.abs(numbers @ step).max(initial=0.0))
@@ -215,6 +215,7 @@ class _Regression:
         )
         changes, total = self._sign * (after - before), self._weighing.total
         effect = self._weighing.mean(changes)
+        effect = effect if abs(effect) > CLOSE else 0.0
         slopes = np.zeros(len(self._coefficients))
         slopes[: self._base.shape[1]] = self._base.T @ (weights * (slope_after - slope_before)) / total
         slopes[place] = self._weighing.mean(slope_after)

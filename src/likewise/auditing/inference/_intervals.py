@@ -63,7 +63,8 @@ class Influence:
         if not self.error:
             return self.n - 1
         squares = np.square(self.by_unit / self.error)
-        return min(self.n, CARRYING * float(squares.sum()) ** 2 / sum_products(squares, squares)) - 1
+        fourth = sum_products(squares, squares)
+        return min(self.n, CARRYING * float(squares.sum()) ** 2 / fourth if fourth else math.inf) - 1
 
     def reach(self, confidence: float) -> float:
         """Return how far a symmetric interval goes to either side."""
