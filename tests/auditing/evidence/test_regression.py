@@ -167,7 +167,8 @@ def test_without_treatment_few_intervals_leave_zero_out() -> None:
 def test_scores_that_follow_from_the_columns_alone_have_no_effect_of_groups() -> None:
     frame = people(3)
     frame["age"] += 9.0 * (frame.sex == "f")
-    for how in ({}, {"task": "regression"}):
+    ways: tuple[dict[str, Any], ...] = ({}, {"task": "regression", "scale": 1.0})
+    for how in ways:
         sums = (frame.age - 40) / 9 + 0.5 * (frame.job == "a")
         found = regress_on_groups(ask(sums if how else expit(sums), frame, reference="m", **how), 0.95)
         effect = effect_of("f", found)
