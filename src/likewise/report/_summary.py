@@ -89,15 +89,19 @@ def list_answers(record: AuditRecord) -> list[Fact]:
     pairs = _join_sample(record.pairs.n, describe_sample(record))
     known = [
         Fact("Beyond chance", "".join(record.conclusions[-1:])),
-        Fact("Who is worse off", " ".join(_tell_worst(record))),
+        Fact("Who is worse off", tell_worst(record)),
         Fact("Whom this is about", f"{describe_coverage(record)} Comparable pairs: {pairs}.".strip()),
         Fact("Policy", "No policy was given, so there is no verdict." if verdict is None else verdict.headline),
     ]
     return [fact for fact in known if fact.text]
 
 
-def _tell_worst(record: AuditRecord) -> Iterator[str]:
-    """Yield who is clearest worse off of each sensitive column, and by how much."""
+def tell_worst(record: AuditRecord) -> str:
+    """Say who is clearest worse off by each sensitive column, and by how much."""
+    return " ".join(_tell_columns(record))
+
+
+def _tell_columns(record: AuditRecord) -> Iterator[str]:
     alone = [(record.sensitive, record.directions)]
     parts = [((one.column,), one.directions) for one in record.column_directions] or alone
     if not any(directions for _, directions in parts):

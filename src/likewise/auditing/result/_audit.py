@@ -44,7 +44,6 @@ from likewise.record._internal import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STANDS_OUT: Final = 0.05  # of p, adjusted for how many directions are shown
 HEADLINES: Final = (  # of all that a task has
     *("gap_mean", "rank_gap_mean", "flip_rate"),
     *("signed_gap", "control_only_rate", "target_only_rate", "matched_share"),
@@ -370,11 +369,11 @@ def reviewed_files(record: AuditRecord) -> Files:
 
 
 def write_text(headline: str, record: AuditRecord) -> str:
-    """Return the headline, the conclusion, the main measures, the strongest direction and the notes of an audit."""
-    strongest = _find_strongest(record)
+    """Return the headline, what is concluded and who is worse off, the main measures and the notes of an audit."""
+    from likewise.report._internal import tell_worst
+
     told = [f"{record.direction}."] if record.direction else []
-    told += [] if strongest is None else wrap(f"Strongest direction: {strongest}")
-    concluded = wrap(" ".join(record.conclusions))
+    concluded = wrap(" ".join([*record.conclusions, tell_worst(record)]))
     table = line_up(list(_list_measures(record)))
     return "\n".join([headline, *concluded, table, *told, *list_lines(record.notes)])
 
@@ -394,9 +393,3 @@ def _find_beside(kinds: Mapping[str, str], key: str, record: AuditRecord) -> str
     name = kinds.get(split_key(key)[0])
     found = None if name is None else record.measures.get(with_part(key, name))
     return "" if found is None or found.value is None else found.show(key, points=record.in_points)
-
-
-def _find_strongest(record: AuditRecord) -> Direction | None:
-    """Return the direction that is least likely to be chance."""
-    known = [one for one in record.directions if one.p_adjusted is not None and one.p_adjusted < STANDS_OUT]
-    return min(known, key=lambda one: one.rank, default=None)
