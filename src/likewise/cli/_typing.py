@@ -50,6 +50,7 @@ class Typing:
         self._named, self._nulls = named, pa.array(null_values)
         self._given, self._exactly = given, exactly
         self._columns: dict[str, Any] = dict(zip(table.column_names, table.columns, strict=True))
+        self._notes: list[str] = []
         self._decimal = decimal or self._find_decimal()
 
     def run(self) -> tuple[pa.Table, dict[str, str], list[str]]:
@@ -65,7 +66,7 @@ class Typing:
             codes |= {} if why is None else {name: why}
             fields.append(pa.field(name, values.type, metadata=None if why is None else AS_TEXT))
             arrays.append(values)
-        return pa.table(arrays, schema=pa.schema(fields)), codes, _note_codes(codes)
+        return pa.table(arrays, schema=pa.schema(fields)), codes, [*self._notes, *_note_codes(codes)]
 
     def _mask(self, cells: Any) -> Any:
         """Return the cells without those that mean a missing value."""
@@ -174,6 +175,8 @@ class Typing:
                 f"Numbers are written with a comma: {listed}. Add --decimal ',' if it is the decimal mark, or "
                 "--decimal '.' if it separates thousands."
             )
+        for name, row, cell in (signs[","],) if "," in signs else ():
+            self._notes.append(f"Numbers have a decimal comma, as {cell!r} in column '{name}', {self.place(row)}.")
         return next(iter(signs), ".")
 
 
