@@ -72,7 +72,7 @@ def loaded(home: Home, table: str) -> tuple[object, ...]:
 
 
 REFUSED: dict[str, Callable[[Home], tuple[object, ...]]] = {
-    "a number is missing": lambda home: audited(home, "--scores", "p", table=incomplete(home)),
+    "a number is missing": lambda home: audited(home, "--scores", "p", "--missing", "refuse", table=incomplete(home)),
     "a number is missing where it was not": lambda home: ("verify", home.record, incomplete(home)),
     "a number is missing for a generator": lambda home: loaded(home, incomplete(home)),
     "no label to verify": lambda home: ("verify", home.record, lacking(home, "hired")),

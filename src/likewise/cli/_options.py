@@ -43,7 +43,7 @@ Command = Callable[..., int | None]
 
 def option_name(parameter: str) -> str:
     """Return the option of a parameter of the library: ``--seed`` for ``random_state``."""
-    usual = f"--set {parameter}" if parameter in BY_SET else f"--{parameter.replace('_', '-')}"
+    usual = f"{'--set ' if parameter in BY_SET else '--'}{parameter.replace('_', '-')}"
     return OPTION_NAMES.get(parameter, usual)
 
 
@@ -158,7 +158,7 @@ def _read_set(given: list[str] | None, by_set: Mapping[str, Field[Any]]) -> dict
         name, sign, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if name not in by_set or not (sign and value):
-            hint = suggest(name, by_set) or f" Names are {', '.join(by_set)}."
+            hint = suggest(name, by_set) or f" Names are {', '.join(map(repr, by_set))}."
             raise typer.BadParameter(f"it is '{text}', not NAME=VALUE.{hint}", param_hint="--set")
         values[name] = _convert(by_set[name], value)
     return values

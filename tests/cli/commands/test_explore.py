@@ -104,9 +104,9 @@ BAD_USE = {
     "no scores": (ASKED, "--scores"),
     "scores and a model": ((*SCORED, "--model", "m.onnx"), "--scores and --model"),
     "no such port": ((*SCORED, "--port", "99999"), "--port"),
-    "no pairs to hold": ((*SCORED, "--set", "max_pairs=0"), "--set max_pairs"),
+    "no pairs to hold": ((*SCORED, "--set", "max_pairs=0"), "--set max-pairs"),
     "unknown label": (("--label", "hird", "--sensitive", "race", "--scores", "p"), "hired"),
-    "no such limit": ((*SCORED, "--set", "gap_limit=-1"), "--set gap_limit"),
+    "no such limit": ((*SCORED, "--set", "gap_limit=-1"), "--set gap-limit"),
     "a threshold that is none": ((*SCORED, "--threshold", "7"), "--threshold is 7"),
 }
 
