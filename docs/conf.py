@@ -62,7 +62,7 @@ html_theme_options: dict[str, Any] = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-WITHOUT_SIDEBAR = ("index", "train", "data", "glossary", "limits", "method")
+WITHOUT_SIDEBAR = ("index", "start", "train", "data", "glossary", "limits", "method")
 html_sidebars = {page: [] for page in WITHOUT_SIDEBAR}
 
 sphinx_gallery_conf: dict[str, Any] = {
