@@ -49,7 +49,7 @@ def main(name: str = "adult") -> None:
     table = Table(box=SIMPLE, title="Remedies, on the same test people (in %)", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(no_wrap=True)
     for heading in (*MEASURES.values(), "fit, s"):
-        table.add_column(heading, justify="right", width=max(map(len, heading.split())))
+        table.add_column(heading, justify="right", width=max(4, *map(len, heading.split())))
 
     def fit(words: str, model: Any) -> float:
         with console.status(f"Fitting {words}; the first time on a machine, likewise compiles for a while..."):
