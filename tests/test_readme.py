@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import likewise
 import likewise.explore
@@ -31,8 +34,9 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(n_threads)
 
 
-def test_the_two_commands_are_the_first_thing_one_reads() -> None:
-    first = [line for line in README.splitlines() if line and not line.startswith(("#", "```"))]
+def test_the_two_commands_are_the_first_thing_from_a_clone() -> None:
+    lines = README.split("## From a clone")[1].splitlines()
+    first = [line for line in lines if line and not line.startswith("```")]
     assert first[0].startswith("make demo ")
     assert first[1].startswith("make test ")
 
@@ -41,35 +45,53 @@ def blocks_of(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {}
-    (code,) = blocks_of("python")
-    exec(compile(code, "README.md", "exec"), names)
-    change = likewise.compare_audits(names["before"], names["after"])["gap_mean"]
-    assert change.difference.high is not None
-    assert change.difference.high < 0
-    assert "gap_mean" in capsys.readouterr().out
+@pytest.fixture
+def lender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> likewise.Dataset:
+    """The table that the README audits, in the file that it reads."""
+    monkeypatch.chdir(tmp_path)
+    data = likewise.load_dataset("planted", n_rows=20_000)
+    people = data.train.X.drop(columns=["gender"]).assign(repaid=data.train.y)
+    people["p"] = data.scores(data.train.X).round(4)  # type: ignore[operator]  # this lender is a function
+    people.to_csv("people.csv", index=False)
+    return data
+
+
+def test_the_audit_of_the_readme_prints_what_stands_below_it(
+    lender: likewise.Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(compile(blocks_of("python")[0], "README.md", "exec"), {})
+    assert capsys.readouterr().out == blocks_of("text")[0]
+
+
+def test_the_pair_of_the_readme_is_one_of_the_audit(lender: likewise.Dataset) -> None:
+    people = pd.read_csv("people.csv")
+    one, other = re.findall(r"^\| (?:one|other) \|(.*)\|$", README, re.MULTILINE)
+    for told in (one, other):
+        score, group, *_ = (cell.strip(" *") for cell in told.split("|"))
+        found = people[(people.p.round(3) == float(score)) & (people.group == group) & (people.income == 80_000)]
+        assert "63.0" in found.age.astype(str).to_list()
+
+
+def test_the_repair_of_the_readme_runs_and_was_measured() -> None:
+    data = likewise.load_dataset("planted")
+    words, numbers = make_column_selector(dtype_exclude="number"), make_column_selector(dtype_include="number")
+    columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), words), (StandardScaler(), numbers))
+    names: dict[str, Any] = {
+        "model": make_pipeline(columns, LogisticRegression()),
+        "X": data.train.X.rename(columns={"group": "marital-status"}),
+        "y": data.train.y,
+    }
+    exec(compile(blocks_of("python")[1], "README.md", "exec"), names)
+    assert names["repaired"].after.record.pairs.n > 0
+    assert blocks_of("text")[1] == (ROOT / "benchmarks/results/repair_adult.txt").read_text("utf-8")
 
 
 def test_the_commands_of_the_readme_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lender: likewise.Dataset, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "policy.toml").write_text("max_gap_mean = 0.2\nmin_roc_auc = 0.7\n", "utf-8")
-    random = np.random.default_rng(0)
-    n = 400
-    hired = random.integers(0, 2, n)
-    seen = np.where(random.random(n) < 0.02, 1 - hired, hired)  # a model that is never wrong would be no news
-    people = {
-        **{name: random.choice(["a", "b"], n) for name in ("sex", "ethnicity", "job")},
-        **{"hours": random.integers(1, 9, n), "hired": hired, "p": 0.98 * seen + random.random(n) / 50},
-    }
-    table = pd.DataFrame(people)
-    table.to_csv("people.csv", index=False)
-    decided = table.assign(decision=np.where(table.p < 0.5, "denied", "approved")).drop(columns=["p", "hired"])
-    decided.to_csv("applications.csv", index=False)
+    Path("policy.toml").write_text("max_gap_mean = 0.2\nmin_roc_auc = 0.7\n", "utf-8")
     commands = [line for block in blocks_of("sh") for line in block.splitlines() if line.startswith("likewise ")]
-    assert [command.split()[1] for command in commands] == ["audit", "audit", "explore", "antidote"]
+    assert [command.split()[1] for command in commands] == ["audit", "audit", "explore"]
     served: list[likewise.explore.Explorer] = []
 
     def serve(server: Any, explorer: likewise.explore.Explorer, **how: Any) -> None:
@@ -80,23 +102,18 @@ def test_the_commands_of_the_readme_work(
         with pytest.raises(SystemExit) as stop:
             main(shlex.split(command, comments=True)[1:])
         assert stop.value.code == 0, capsys.readouterr()
-    assert {"audit.json", "audit.md", "junit.xml"} <= {path.name for path in (tmp_path / "audit").iterdir()}
-    assert pd.read_parquet("augmented.parquet")["is_antidote"].sum() == n / 2
+    assert {"audit.json", "audit.md", "junit.xml"} <= {path.name for path in Path("audit").iterdir()}
     assert len(served) == 1
 
 
 def test_the_numbers_of_the_readme_are_those_of_the_results() -> None:
     results = (ROOT / "benchmarks/results/remedies.md").read_text("utf-8").split("## adult")[1].split("\n## ")[0]
-    measured = [re.findall(r"(?<![±\d.] )-?\d+\.\d+", line) for line in results.splitlines()]
-    rows = [
-        re.findall(r"-?\d+\.\d+", line.replace("\N{MINUS SIGN}", "-")) for line in README.splitlines() if "| " in line
-    ]
-    rows = [row for row in rows if len(row) >= 4]
-    published = ["87.91", "71.08", "17.46", "5.48"]
-    assert len(rows) == 15
-    assert published in rows
+    measured = [re.findall(r"(?<![±\d.] )-?\d+\.\d+", line) for line in results.splitlines() if "XGBoost" in line]
+    table = README.split("## What it does to a model")[1].split("\n- ")[0]
+    rows = [re.findall(r"\d+\.\d+", line) for line in table.splitlines() if line.startswith("| ") and "." in line]
+    assert len(rows) == 5
     for row in rows:
-        assert row == published or any(set(row) <= set(line) for line in measured), row
+        assert any(set(row) <= set(line) for line in measured), row
 
 
 def test_links_lead_somewhere() -> None:
