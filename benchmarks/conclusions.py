@@ -69,7 +69,8 @@ named who are not scored lower, where 5 % were asked for; the last column is the
 In the table of intervals: the share of nominal 95 % intervals that cover the truth, which should be at least 0.92, and
 in brackets how often a policy with its limit at the truth passes wrongly, at most 3.5 %; populations whose tables
 are not treated alike, as other cells are lowered in each, are left out there. A dash: no table has it, or too few
-people count to conclude anything. Where 12 branches are uneven, fewer than ten count on one side.
+people count to conclude anything. Where 12 branches are uneven, fewer than ten count on one side. Shares depend on no
+machine: three populations (*near, no noise*, *few, 10* and *few, 20*) were drawn on another than the one named above.
 """
 
 
