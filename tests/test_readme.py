@@ -83,7 +83,7 @@ def test_the_repair_of_the_readme_runs_and_was_measured() -> None:
     }
     exec(compile(blocks_of("python")[1], "README.md", "exec"), names)
     assert names["repaired"].after.record.pairs.n > 0
-    assert blocks_of("text")[1] == (ROOT / "benchmarks/results/repair_adult.txt").read_text("utf-8")
+    assert blocks_of("text")[1] == (ROOT / "examples/repair_adult.txt").read_text("utf-8")
 
 
 def test_the_commands_of_the_readme_work(
