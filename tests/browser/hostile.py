@@ -93,7 +93,7 @@ def make_scores(people: pa.Table) -> Any:
 
 
 def score(people: pa.Table) -> Any:
-    """Give each person a score that depends on the person alone, as a model would."""
+    """Give each person a score that depends on the person alone, as a model would, lowest where SENSITIVE is plain."""
     amounts = people[CONTINUOUS].to_numpy()
-    lengths = [len(name) % 7 for name in people[SENSITIVE].to_pylist()]
-    return 0.1 + amounts + [one / 20 for one in lengths]
+    lengths = [(len(name) - len("plain")) % 7 for name in people[SENSITIVE].to_pylist()]
+    return 0.1 + amounts / 10 + [one / 20 for one in lengths]

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tests.browser.conftest import WIDTHS, Open
-from tests.browser.looking import find_faults, scrolls_sideways, squeeze
+from tests.browser.looking import find_faults, scrolls_sideways, spread_out, squeeze
 
 from likewise import audit, certify_audit, load_dataset
 from likewise.report import to_html
@@ -28,6 +28,7 @@ def test_worst_possible_gaps_are_those_of_the_record_and_axe_finds_nothing_to_me
     path = tmp_path / "report.html"
     path.write_text(to_html(certified.audit.to_record()), encoding="utf-8")
     page = open_page(path, width=WIDTHS["phone"])
+    spread_out(page)
     assert page.locator("nav a[href='#certificates']").count() == 1
     limits, people = page.locator("#certificates table").all()
     shown = [squeeze(row) for row in limits.locator("tbody tr").all_inner_texts()]

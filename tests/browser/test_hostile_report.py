@@ -33,6 +33,7 @@ OUR_WORDS = {
     "of",
     "name",
     "missing",
+    "model",
     "sensitive_differs",
     "dependence",
 }
@@ -48,7 +49,7 @@ def attacked() -> Audit:
 @pytest.fixture(scope="session")
 def explained() -> dict[str, Any]:
     """The parts of a record that say which columns a gap comes from, and who is worse off beyond chance."""
-    people = hostile.make_people()
+    people = hostile.make_people(n_each=30)  # each has four like themselves, of whom chance is known
     how: dict[str, Any] = {"roles": hostile.ROLES, "rule": hostile.RULE, "positive": hostile.LABELS[1]}
     found = audit(hostile.score, people, n_resamples=0, n_worst=30, **how)
     split = attribute_gaps(found, hostile.score)

@@ -7,6 +7,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import WIDTHS, Look, Open
@@ -73,8 +74,9 @@ def short_report(found: Audit, mended: Audit, tmp_path_factory: pytest.TempPathF
 @pytest.fixture(scope="session")
 def explained(loans: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A report that says which columns gaps come from, and who is worse off beyond chance; and its record."""
-    people = loans.train
-    found = audit(loans.scores, people.X, people.y, roles=loans.roles, rule=loans.rule, n_resamples=0, n_worst=2)
+    each = np.repeat(np.arange(150), 5)  # with four like themselves, of whom chance is known
+    people, labels = loans.train.X.iloc[each].reset_index(drop=True), np.asarray(loans.train.y)[each]
+    found = audit(loans.scores, people, labels, roles=loans.roles, rule=loans.rule, n_resamples=0, n_worst=2)
     named = name_people(attribute_gaps(found, loans.scores).audit, false_discovery_rate=0.5)
     record = named.audit.to_dict()
     record |= {"directions": record["directions"][:2], "column_directions": record["column_directions"][:1]}
@@ -129,6 +131,7 @@ def test_gaps_by_column_and_people_named_are_those_of_the_record_and_axe_finds_n
 
 def test_a_click_on_a_head_sorts_and_another_turns_the_order(open_page: Open, report: Path) -> None:
     page = open_page(report)
+    spread_out(page)
     table = page.locator("#people table.sortable")
     heads_of = [squeeze(head) for head in table.locator("thead th").all_inner_texts()]
     place = next(i for i, head in enumerate(heads_of) if "gap" in head.lower())
@@ -146,6 +149,7 @@ def test_a_click_on_a_head_sorts_and_another_turns_the_order(open_page: Open, re
 
 def test_sorting_moves_whole_rows(open_page: Open, report: Path) -> None:
     page = open_page(report)
+    spread_out(page)
     for table in page.locator("table.sortable").all()[: sized(2, None)]:
         before = table.locator("tbody tr").all_inner_texts()
         for head in table.locator("thead th button").all():
@@ -297,6 +301,7 @@ def test_print_holds_every_section_and_every_listed_pair_and_tears_none_apart(
     for place, case in enumerate(mended.worst[:LISTED], start=1):
         assert f"Pair {place}: factor by factor" in text
         assert points(case.gap) in text
+    assert points(mended.to_dict()["measures"]["gap_mean[0]"]["value"]) in text  # of a folded table
     assert "Expand all" not in text
     pairs = [re.findall(r"Pair (\d+): factor", sheet) for sheet in sheets]
     assert 0 < len([sheet for sheet in pairs if sheet]) <= LISTED / 2
@@ -325,6 +330,8 @@ def test_without_a_script_everything_can_be_read(open_page: Open, report: Path, 
     pair.locator("summary").click()
     expect(pair.locator("table")).to_be_visible()
     assert page.get_by_role("button").count() == 0  # no button that does nothing
+    for folded in page.locator("#gaps details.fold > summary").all():
+        folded.click()
     assert points(record["measures"]["gap_mean[0]"]["value"]) in squeeze(page.locator("#gaps").inner_text())
 
 
