@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pytest
@@ -123,6 +124,9 @@ def test_audits_of_other_clusters_are_not_compared() -> None:
     [
         ("brunch", "is 'brunch', but there is no such column"),
         ([1, 2], "has 2 values for 120 rows"),
+        (object(), "is <object object at .*>; name a column, or give one value per row"),
+        (np.array(3), r"is array\(3\); name a column, or give one value per row"),
+        (pd.Series([pd.NA] + [1] * 119, dtype="Int64"), "is missing in 1 of 120 rows, first in row 0"),
         ([None, *range(119)], "is missing in 1 of 120 rows, first in row 0"),
         (np.where(np.arange(120) == 7, np.nan, 1.0), "first in row 7"),
     ],

@@ -189,7 +189,14 @@ def test_processes_of_their_own_change_nothing(planted: PlantedDataset, regressi
 
     def records(n_jobs: int | None) -> list[dict[str, Any]]:
         found = FrontierSearch(
-            model, {"ratio": [0.3, 0.6]}, max_loss=0.1, folds=2, n_resamples=40, n_jobs=n_jobs, random_state=0
+            model,
+            {"ratio": [0.5, 2.0]},
+            unfairness="gap_mean",
+            max_loss=0.1,
+            folds=2,
+            n_resamples=40,
+            n_jobs=n_jobs,
+            random_state=0,
         )
         return [record | {"seconds": 0} for record in found.fit(planted.train.X, planted.train.y).results_]
 

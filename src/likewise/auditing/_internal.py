@@ -25,7 +25,7 @@ from likewise.auditing.pairs._summary import (
     summary_from_columns,
     summary_to_columns,
 )
-from likewise.auditing.question._decisions import check_decisions, read_decisions
+from likewise.auditing.question._decisions import name_decisions, read_decisions
 from likewise.auditing.question._question import (
     People,
     Question,

@@ -136,7 +136,7 @@ def audit_frame(frame: DataFrame, asked: FrameQuestion, progress: Progress | Non
                 rule=asked.rule,
                 outcomes=held.outcomes,
                 origin=name_origin(asked.scores),
-                words=None if people.coder.favourable is None else _name_decisions(people.coder.favourable),
+                words=people.coder.words,
                 weights=_weigh(held, asked.settings.sample_weight),
             )
             refuse_unanswerable(asked.rule, question)
@@ -190,11 +190,6 @@ def _reporter(progress: Progress | None) -> Callable[[str], None]:
 
 def _weigh(held: Gathering, name: str | None) -> SampleWeights | None:
     return None if name is None else check_weights(held.weights, f"column '{name}'", len(held.table))
-
-
-def _name_decisions(favourable: str) -> tuple[str, str]:
-    """Return what decisions are called, of which the other one stayed in Spark."""
-    return favourable, f"not {favourable}"
 
 
 def _subject(scores: Any) -> str:

@@ -19,7 +19,7 @@ from likewise.auditing._internal import (
     People,
     ResolvedTask,
     ask_scores,
-    check_decisions,
+    name_decisions,
     refuse_compared,
     refuse_weight_role,
     resolve_task,
@@ -73,7 +73,7 @@ def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeop
     )
     _check_scores(question.scores, empty.column_names)
     _check_weight(frame, question)
-    are_words = _are_words(frame, question)
+    words = _name_decisions(frame, question)
     coded_label = None if is_regression else label
     schema, survey = _learn(frame, empty, question, label, coded_label)
     reference = refer(schema, survey, coded_label)
@@ -87,10 +87,9 @@ def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeop
             is_labelled=label is not None,
         )
     positive = None if resolved is None else resolved.positive_label
-    favourable = question.settings.favourable if are_words else None
     outcome = label if is_regression else None
     weight = question.settings.sample_weight
-    coder = Coder(schema, reference, coded_label, outcome, question.scores, positive, favourable, weight)
+    coder = Coder(schema, reference, coded_label, outcome, question.scores, positive, words, weight)
     wanted = list(empty.column_names)
     if question.scores is None or isinstance(question.scores, str):  # no model, which might use other columns
         compared = (name for kind in KINDS for name in schema.roles.names(kind))
@@ -101,15 +100,14 @@ def prepare_people(frame: DataFrame, question: FrameQuestion) -> tuple[CodedPeop
     return CodedPeople(coded.persist(), coder, numbered), resolved
 
 
-def _are_words(frame: DataFrame, question: FrameQuestion) -> bool:
-    """Whether the scores are a column of decisions in words; refuse others than two, one of which is favourable."""
+def _name_decisions(frame: DataFrame, question: FrameQuestion) -> tuple[str, str] | None:
+    """Return the two words of a column of decisions, the favourable one first; None where scores are no words."""
     name = question.scores
     if not isinstance(name, str) or dict(frame.dtypes)[name] != "string":
-        return False
+        return None
     with quiet():
         found = frame.select(column(name)).distinct().limit(MOST_WORDS).collect()
-    check_decisions([row[0] for row in found], f"The scores of column '{name}'", question.settings.favourable)
-    return True
+    return name_decisions([row[0] for row in found], f"The scores of column '{name}'", question.settings.favourable)
 
 
 def _find_label(names: list[str], question: FrameQuestion) -> str | None:
@@ -218,7 +216,7 @@ class Coder:
     outcome: str | None = None
     given: Any = None  # scores as the user passed them: a column name, or a model or function of pandas frames
     positive: Any = None
-    favourable: Any = None  # of decisions in words
+    words: tuple[str, str] | None = None  # of decisions, the favourable one first
     weight: str | None = None
 
     @property
@@ -261,8 +259,8 @@ class Coder:
         return self.schema.encode(frame, y).aligned_to(self.reference)
 
     def _score(self, frame: pa.Table, table: CodedTable) -> Any:
-        if self.favourable is not None:
-            return np.array([one == self.favourable for one in frame.column(self.given).to_pylist()], np.float64)
+        if self.words is not None:
+            return np.array([one == self.words[0] for one in frame.column(self.given).to_pylist()], np.float64)
         people = frame if isinstance(self.given, str) else frame.to_pandas()
         return ask_scores(self.given, people, table, self.positive)[0]
 

@@ -80,7 +80,7 @@ def test_two_people_stand_side_by_side_as_in_the_table(kind: str) -> None:
     worst = describe(people(kind), SCORES)[0]
     assert (worst.left_row, worst.right_row, worst.left_id, worst.right_id, worst.label) == (0, 1, "Ann", "Ben", "yes")
     assert (worst.left_score, worst.right_score, worst.gap, worst.is_flip) == (0.25, 0.75, 0.5, True)
-    assert (worst.left_decision, worst.right_decision) == (False, True)
+    assert (worst.left_decision, worst.right_decision) == ("denied", "approved")
     assert worst.rank_gap == 0.75
     assert worst.differing == ("sex", "size", "income")
     assert [(one.column, one.role, one.left, one.right, one.differs) for one in worst.factors] == [

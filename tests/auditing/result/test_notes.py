@@ -47,11 +47,9 @@ def test_a_label_that_is_the_decision_is_noticed_and_passes_no_policy(words: tup
     found = audit_decisions(decisions, np.array(words)[decisions])
     assert found["flip_rate"].value == 0  # the false all-clear: a pair shares its label, and so its decision
     assert "label_is_decision" in kinds(found)
-    verdict = found.judge(LENIENT)
-    assert {one.of: one.outcome for one in verdict.checks if one.outcome == "pass"}.keys() <= {
-        "matched_share",
-        "impact_ratio",
-    }
+    verdict = found.judge(Policy(max_flip_rate=1, min_balanced_accuracy=0, min_matched_share=0, min_impact_ratio=0))
+    assert {one.of for one in verdict.select("pass")} <= {"matched_share", "impact_ratio"}
+    assert {one.of for one in verdict.select("inconclusive")} >= {"flip_rate"}
     assert all("label" in one.reason for one in verdict.select("inconclusive"))
 
 

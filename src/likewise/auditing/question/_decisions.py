@@ -24,9 +24,7 @@ def read_decisions(found: Any, origin: str, favourable: Any) -> tuple[NDArray[np
         return None
     if words.ndim != 1 or words.dtype.kind not in "OSUT" or not any(isinstance(one, str) for one in words[:LISTED]):
         return None
-    known = set(words.tolist())
-    check_decisions(known, origin, favourable)
-    return np.asarray(words == favourable, np.float64), (favourable, *known - {favourable}, WORDS[1])[:2]
+    return np.asarray(words == favourable, np.float64), name_decisions(set(words.tolist()), origin, favourable)
 
 
 def are_whole(found: Any) -> bool:
@@ -36,8 +34,8 @@ def are_whole(found: Any) -> bool:
     return kind is not None and kind in "iub"
 
 
-def check_decisions(values: Iterable[Any], origin: str, favourable: Any) -> None:
-    """Refuse decisions in words that are not two, or of which none is known to be favourable."""
+def name_decisions(values: Iterable[Any], origin: str, favourable: Any) -> tuple[str, str]:
+    """Return what decisions in words are called, the favourable one first; refuse what are not two such words."""
     strange = [one for one in values if not isinstance(one, str)]
     if strange:
         raise ScoreError(
@@ -54,3 +52,4 @@ def check_decisions(values: Iterable[Any], origin: str, favourable: Any) -> None
             f"{origin} are not numbers but words ({listed(known)}). Give one probability per person, or the model "
             f"itself; of decisions, name the favourable one: {parameter('favourable', known[0])}."
         )
+    return favourable, next((one for one in known if one != favourable), WORDS[1])

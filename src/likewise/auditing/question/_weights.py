@@ -240,10 +240,13 @@ def find_clusters(given: Any, frame: Any, n_people: int) -> Rows | None:
         if given not in opened.names:
             raise ParameterError(f"is '{given}', but there is no such column.{suggest(given, opened.names)}", CLUSTER)
         values, origin = opened.values(given), f"column '{given}'"
-    listed = values.tolist() if hasattr(values, "tolist") else list(values)
+    try:
+        listed = list(values.tolist() if hasattr(values, "tolist") else values)
+    except TypeError:
+        raise ParameterError(f"is {given!r}; name a column, or give one value per row.", CLUSTER) from None
     if len(listed) != n_people or any(isinstance(one, list) for one in listed[:1]):
         raise ParameterError(f"({origin}) has {len(listed):,} values for {n_people:,} rows; give one per row.", CLUSTER)
-    missing = [place for place, one in enumerate(listed) if one is None or one != one or str(one) == "<NA>"]
+    missing = [place for place, one in enumerate(listed) if one is None or str(one) == "<NA>" or one != one]
     if missing:
         raise ParameterError(
             f"({origin}) is missing in {len(missing):,} of {n_people:,} rows, first in row {missing[0]:,} (counted "
