@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from likewise.cli._columns import AS_TEXT, NamedColumns
 from likewise.cli._csv import TextFile
 from likewise.exceptions import TableFileError
+from likewise.schema._internal import array_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +48,7 @@ class Typing:
         self._files = [(part.file, part.n_rows) for part in texts]
         for part in texts:
             part.table = part.table.slice(0, 0)
-        self._named, self._nulls = named, pa.array(null_values)
+        self._named, self._nulls = named, array_of(null_values)
         self._given, self._exactly = given, exactly
         self._columns: dict[str, Any] = dict(zip(table.column_names, table.columns, strict=True))
         self._notes: list[str] = []

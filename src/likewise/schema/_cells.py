@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.schema._arrow import as_arrow, as_numpy
+
 # pyarrow is imported inside the functions: `import likewise` stays light
 
 NUMBER: Final = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -164,16 +166,16 @@ def find_odd_cells(cells: Any, decimal: str = ".") -> OddCells | None:
     import pyarrow.compute as pc
 
     encoded = (cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells).dictionary_encode()
-    words, codes = encoded.dictionary, np.asarray(encoded.indices.fill_null(-1))
+    words = encoded.dictionary
+    codes = as_numpy(encoded.indices.cast(pa.int64()).fill_null(as_arrow([-1])[0]))
     counts = np.bincount(codes[codes >= 0], minlength=len(words))
-    number = np.asarray(pc.match_substring_regex(words, NUMBER if decimal == "." else GROUPS[","]))
-    near = np.asarray(pc.match_substring_regex(words, NEARLY_A_NUMBER)) & np.asarray(
-        pc.match_substring_regex(words, r"\d")
-    )
+    is_number = pc.match_substring_regex(words, NUMBER if decimal == "." else GROUPS[","])
+    is_near = pc.and_(pc.match_substring_regex(words, NEARLY_A_NUMBER), pc.match_substring_regex(words, r"\d"))
+    number, near = (as_numpy(found.cast(pa.uint8())).view(np.bool_) for found in (is_number, is_near))
     n_present = int(counts.sum())
     if number.all() or not counts[number | near].sum() >= MOSTLY * n_present:
         return None
-    if pc.any(pc.match_substring_regex(words.filter(pa.array(number)), PADDING)).as_py():  # which only codes are
+    if pc.any(pc.match_substring_regex(words.filter(is_number), PADDING)).as_py():  # which only codes are
         return None
     rows = np.flatnonzero((codes >= 0) & ~number[codes])
     return OddCells(rows, [words[int(codes[row])].as_py() for row in rows[:SHOWN]], n_present)
