@@ -18,5 +18,5 @@ from likewise.report._measures import (
     title_in,
 )
 from likewise.report._summary import lead_sentence, list_answers, sum_up_plan, tell_worst
-from likewise.report._text import NOTHING, UNKNOWN, measured, p_value, percent, signed_gap
+from likewise.report._text import NOTHING, UNKNOWN, Number, measured, p_value, percent, signed_gap
 from likewise.report.pages import PAGES

@@ -27,6 +27,7 @@ from likewise.report._internal import (
     NOTHING,
     PERFORMANCE,
     UNKNOWN,
+    Number,
     adjusted_gap,
     certified_table,
     column_table,
@@ -218,21 +219,34 @@ def _directions(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     tables = [
         _direction_table(chosen, record, *shown_too) for shown_too in ((True, True), (False, True), (False, False))
     ]
-    screen = Console(width=UNLIMITED)
-    yield next((table for table in tables if screen.measure(table).maximum <= width), tables[-1])
+    yield _fitting(tables, width)
     if len(found) > N_DIRECTIONS:
         yield Text(f"... and {count_of(len(found) - N_DIRECTIONS, 'more direction')}", style="dim")
     if record.column_directions:
         yield _column_directions(record)
-    found_beside = regression_table(record)
-    if found_beside is not None:
-        titles = ("Regression beside the pairs", "compared with", "effect", "adjusted gap\nof the pairs")
-        table = plain_table(*titles, n_text=2)
-        for column, group, reference, effect, gap, _ in found_beside.rows[:N_DIRECTIONS]:
-            table.add_row(shown(f"{column} {group}"), shown(str(reference)), str(effect), str(gap))
-        yield table
-        for sentence in list_disagreements(record):
-            yield Text(sentence)
+    yield from _regression(record, width)
+
+
+def _regression(record: AuditRecord, width: int) -> Iterator[RenderableType]:
+    """Show what a regression makes of the groups; without intervals, where there is no room for them."""
+    found = regression_table(record)
+    if found is None:
+        return
+    titles = ("Regression beside\nthe pairs", "compared with", "effect", "adjusted gap\nof the pairs")
+    tables = [plain_table(*titles, n_text=2, n_folded=2) for _ in range(2)]
+    for column, group, reference, *effect_and_gap, _ in found.rows[:N_DIRECTIONS]:
+        names = shown(f"{column} {group}"), shown(str(reference))
+        tables[0].add_row(*names, *map(str, effect_and_gap))
+        tables[1].add_row(*names, *(cell.shown if isinstance(cell, Number) else str(cell) for cell in effect_and_gap))
+    yield _fitting(tables, width)
+    for sentence in list_disagreements(record):
+        yield Text(sentence)
+
+
+def _fitting(tables: Sequence[Table], width: int) -> Table:
+    """Return the first table that there is room for, or the last."""
+    screen = Console(width=UNLIMITED)
+    return next((table for table in tables if screen.measure(table).maximum <= width), tables[-1])
 
 
 def _column_directions(record: AuditRecord) -> Table:
