@@ -125,7 +125,7 @@ def test_one_unnamed_input_takes_the_columns_in_order_if_they_fit(
     expected = numeric.predict_proba(people)
     np.testing.assert_allclose(ask(path, narrow).probabilities, expected, atol=1e-5)
     np.testing.assert_allclose(ask(path, frame, features=["age", "hours"]).probabilities, expected, atol=1e-5)
-    with pytest.raises(ScoreError, match=r"takes 2 columns, without naming them; there are 4: 'sex', .* --features"):
+    with pytest.raises(ScoreError, match=r"takes 2 columns, without naming them; there are 4: 'sex', .* --set feat"):
         ask(path, frame)
     with pytest.raises(ScoreError, match=r"Column 'sex' holds string values, but the model in .* takes numbers"):
         ask(path, frame, features=["sex", "age"])
@@ -177,7 +177,7 @@ def test_a_list_of_columns_is_refused_where_the_model_names_them(
         write_onnx(path, fitted, TYPES)
     else:
         skops.io.dump(fitted, path)
-    with pytest.raises(ScoreError, match=r"names the columns it takes.*Leave out --features"):
+    with pytest.raises(ScoreError, match=r"names the columns it takes.*Leave out --set features"):
         ask(path, frame, features=["age", "hours", "job-title"])
 
 

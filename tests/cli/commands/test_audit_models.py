@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -74,19 +75,29 @@ def test_a_model_of_named_columns_needs_no_list_of_them(run: Run, scored: pa.Tab
 
 
 @pytest.fixture
-def model(scored: pa.Table, scored_csv: Path) -> Path:
-    """A model of two columns."""
-    people, y = scored.select(["age", "hours"]).to_pandas(), scored.column("hired").to_numpy()
-    path = scored_csv.with_name("m.skops")
-    skops.io.dump(LogisticRegression().fit(people, y), path)
-    return path
+def alike() -> pd.DataFrame:
+    """Make people of five kinds, of which blue ones have worked a little longer."""
+    random = np.random.default_rng(0)
+    kind, race = np.repeat(np.arange(5), 24), np.tile(["blue", "green"], 60)
+    return pd.DataFrame(
+        {
+            "race": race,
+            "age": 30 + 2 * kind + random.uniform(0, 0.02, 120),
+            "hours": 2 * kind + random.uniform(0, 0.05, 120) + 0.5 * (race == "blue"),
+            "hired": np.where(random.random(120) < (kind + 1) / 6, "yes", "no"),
+        }
+    )
 
 
-def test_gaps_are_split_people_named_and_certified_and_all_is_verified(run: Run, scored_csv: Path, model: Path) -> None:
-    out = scored_csv.with_name("audit")
+def test_gaps_are_split_people_named_and_certified_and_all_is_verified(
+    run: Run, alike: pd.DataFrame, tmp_path: Path
+) -> None:
+    csv, model, out = tmp_path / "people.csv", tmp_path / "m.skops", tmp_path / "audit"
+    alike.to_csv(csv, index=False)
+    skops.io.dump(LogisticRegression().fit(alike[["age", "hours"]], alike["hired"]), model)
     added = ("--attribute", "--name-people", "0.2", "--certify")
-    asked = (*ASKED, *NEAR, "--ignore", "p", "--resamples", 0, "--model", model, *added)
-    told = run("audit", scored_csv, *asked, "--out", out)
+    asked = (*ASKED, *NEAR, "--resamples", 0, "--model", model, *added)
+    told = run("audit", csv, *asked, "--out", out)
     assert told.code == 0, told.stderr
     parts_of = told.stdout.partition("Part of the mean gap by column")[2]
     assert ["race", "-", "the", "model", "does", "not", "see", "it"] in map(str.split, parts_of.splitlines())
@@ -95,20 +106,21 @@ def test_gaps_are_split_people_named_and_certified_and_all_is_verified(run: Run,
     parts = {one["column"]: one["mean_part"] for one in record["attribution"]["columns"]}
     assert set(parts) <= {"age", "hours"}  # all that the model sees
     assert sum(parts.values()) == pytest.approx(record["measures"]["gap_mean"]["value"], abs=1e-9)
-    assert record["named"]["n_tested"] == 0  # nobody is in four same-group pairs by this rule
+    assert record["named"]["n_tested"] > 100
+    assert {alike["race"][one["row"]] for one in record["named"]["people"]} == {"green"}
     assert record["certificates"]["n_people"] == record["certificates"]["n_exact"] == record["data"]["n_rows"]
     assert record["measures"]["certified_max"]["value"] >= record["measures"]["gap_max"]["value"] - 1e-9
     assert "Worst possible gap at most" in told.stdout
     page = (out / "report.html").read_text()
     assert "Gaps by column" in page
     assert "People worse off beyond chance" in page
-    again = run("verify", out / "audit.json", scored_csv, "--model", model)
+    again = run("verify", out / "audit.json", csv, "--model", model)
     assert again.code == 0, again.stdout
     for part, name in {"attribution": "mean_gap", "named": "n_reference", "certificates": "q95"}.items():
         changed = json.loads(json.dumps(record))
         changed[part][name] += 1
         (out / "changed.json").write_text(json.dumps(changed))
-        told = run("verify", out / "changed.json", scored_csv, "--model", model)
+        told = run("verify", out / "changed.json", csv, "--model", model)
         assert told.code == 1
         assert f"{part}." in told.stdout
 

@@ -1,4 +1,4 @@
-"""What a person reads on the terminal: nothing hidden, nothing doubtful, the verdict first and last."""
+"""What a person reads on the terminal: nothing hidden, nothing doubtful, the verdict on top and last."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -46,11 +47,15 @@ def test_it_says_once_for_whom_it_speaks_and_how_rows_are_counted(run: Run, scor
     assert "rows count from 0" in text
 
 
-def test_the_verdict_is_the_first_line_and_the_last(run: Run, scored_csv: Path) -> None:
+def test_the_verdict_is_among_the_answers_on_top_and_the_last_line(run: Run, scored_csv: Path) -> None:
     policy = scored_csv.with_name("policy.toml")
     policy.write_text("max_gap_mean = 0.9\nmax_flip_rate = 0\n")
-    lines = run("audit", scored_csv, *SCORED, "--resamples", 50, "--policy", policy).stdout.splitlines()
-    assert lines[0] == lines[-1] == "Fail: 1 of 2 limits not met."
+    text, verdict = (
+        run("audit", scored_csv, *SCORED, "--resamples", 50, "--policy", policy).stdout,
+        "Fail: 1 of 2 limits not met.",
+    )
+    assert text.index(f"Policy: {verdict}\n") < text.index("max_gap_mean ")
+    assert text.splitlines()[-1] == verdict
 
 
 @pytest.mark.parametrize("limit", ["max_gap_mean = 0", "min_roc_auc = 1"])
@@ -73,7 +78,9 @@ def test_pairs_without_a_gap_are_no_worst_pairs(run: Run, scored: pa.Table, scor
     out = scored_csv.with_name("audit")
     text = run("audit", scored_csv, *SCORED, "--out", out).stdout
     assert "Worst pairs" not in text
-    assert "## Worst pairs" not in (out / "audit.md").read_text("utf-8")
+    for page in ("audit.md", "report.html"):
+        assert "All comparable people have equal scores." in (out / page).read_text("utf-8")
+    assert (out / "review_sheet.csv").read_text("utf-8").count("\n") == 1
     assert text.index("The scores have collapsed") < text.index("Mean gap")
 
 
@@ -112,7 +119,9 @@ def test_values_and_intervals_are_not_broken_on_a_usual_terminal(
     text = run("audit", scored_csv, *SCORED[:-4], "--resamples", 40, "--scores", "p").stdout
     directions = text.partition("Scored lower")[2].partition("Worst pairs")[0]
     assert "Married-spouse-absent " in directions
-    assert "\n  " not in directions.partition("──\n")[2]
+    directions, _, beside = directions.partition("Regression beside")
+    assert "\n  " not in directions.partition("──\n")[2].rstrip()
+    assert "\n  " not in beside.partition("──\n")[2].partition("\n\n")[0]
     groups = text.partition("race ")[2].partition("Scored lower")[0]
     assert groups.count("Married-spouse-absent ") == 1
     assert all(len(line.split()[-1]) == len("0.123") for line in groups.partition("──\n")[2].strip().splitlines()[:3])
@@ -121,5 +130,8 @@ def test_values_and_intervals_are_not_broken_on_a_usual_terminal(
 
 def test_where_the_other_worst_pairs_are_is_said(run: Run, scored_csv: Path, tmp_path: Path) -> None:
     text = run("audit", scored_csv, *SCORED, "--out", tmp_path / "audit").stdout
-    assert "97 more worst pairs are in" in text
+    n_shown = text.partition("Worst pairs")[2].count(" row ") // 2
+    n_others = len(pd.read_csv(tmp_path / "audit" / "review_sheet.csv")) - n_shown
+    assert n_shown > 0 < n_others
+    assert f"{n_others} more worst pairs are in" in text
     assert "more worst pairs" not in run("audit", scored_csv, *SCORED).stdout

@@ -54,7 +54,7 @@ def test_reviews_go_into_the_record_and_its_report(run: Run, folder: Path, by_fi
     outcome = run("review", "merge", folder / "audit.json" if by_file else folder, lee, other, "--out", out)
     assert outcome.code == 0
     assert outcome.stdout.splitlines() == [
-        "Reviewed: 2 of 100 pairs (0 resolved, 2 explained, 0 unresolved).",
+        f"Reviewed: 2 of {len(before['worst_pairs'])} pairs (0 resolved, 2 explained, 0 unresolved).",
         "A. Lee and B. Okafor agree on 2 of 2 pairs (100%); Cohen's kappa undefined: one disposition only, N = 2.",
     ]
     assert str(out) in outcome.stderr
