@@ -113,10 +113,10 @@ def conclude_excess(measures: Mapping[str, Measure], n_people: int, *, points: b
     if found.low is None or found.high is None:
         return (f"{told}.",)
     if found.low <= 0 <= found.high:
-        sentence = f"Nothing beyond chance: {what} as much between comparable people of one group as of two."
+        sentence = "No excess beyond chance is shown: its interval contains zero."
     elif found.low > 0 and equal is not None and not (equal.low or 0.0) > 0:
         sentence = (
-            "Nothing beyond chance where all discrete columns are equal: the excess may come from those that may "
+            "No excess beyond chance is shown where all discrete columns are equal: it may come from those that may "
             "differ, in which groups differ."
         )
     else:
