@@ -180,7 +180,7 @@ def test_what_the_excess_owes_to_a_discrete_column_that_may_differ_is_told_apart
     found = audit(scores, people, roles=roles, rule=Comparability(max_discrete_changes=1))
     assert found["excess"].low > 0.05  # type: ignore[operator]  # it is known
     assert abs(float(found["excess_equal"].value or 0)) < 0.01
-    assert found.record.conclusions[0].startswith("No excess beyond chance is shown where all discrete columns are equal")
+    assert found.record.conclusions[0].startswith("No excess beyond chance is shown where")
     assert "where all discrete columns are equal" in found.record.conclusions[1]
     lower = np.where(is_b, scores - 0.2, scores)
     treated = audit(lower, people, roles=roles, rule=Comparability(max_discrete_changes=1))
