@@ -51,7 +51,7 @@ def lender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> likewise.Dataset:
     monkeypatch.chdir(tmp_path)
     data = likewise.load_dataset("planted", n_rows=20_000)
     people = data.train.X.drop(columns=["gender"]).assign(repaid=data.train.y)
-    people["p"] = data.scores(data.train.X).round(4)  # type: ignore[operator]  # this lender is a function
+    people["p"] = data.scores(data.train.X).round(4)
     people.to_csv("people.csv", index=False)
     return data
 
