@@ -73,7 +73,7 @@ def show_audit(record: AuditRecord, width: int, out: Path | None = None, *, rows
         *_notes(record, rows),
         *_directions(record, width),
         *_groups(record),
-        *_gaps(record),
+        *_gaps(record, width),
         _people(record),
         *_attribution(record),
         *_named(record, rows),
@@ -136,7 +136,7 @@ def _plan(record: AuditRecord) -> Iterator[Text]:
         yield Text("\n".join(map(one_line, lines)), STYLES["inconclusive"] if departures else "")
 
 
-def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
+def _gaps(record: AuditRecord, width: int) -> Iterator[RenderableType]:
     """Show a table for each label, with the same-group pairs (baseline) beside the comparable ones."""
     parts: list[tuple[str, Any]] = [("All pairs", None)]
     if record.has_labels and len(record.labels) <= N_LABELS:
@@ -152,14 +152,17 @@ def _gaps(record: AuditRecord) -> Iterator[RenderableType]:
             continue
         baseline = measures.get("same_group_gap_mean")
         beside = [] if baseline is None else [count_of(baseline.n, "same-group pair")]
-        table = plain_table(Text(heading), count_of(n, "pair"), *beside)
+        whole, narrow = (
+            plain_table(Text(heading), count_of(n, "pair"), *titles)
+            for titles in (beside, [title.replace(" ", "\n", 1) for title in beside])
+        )
         for name in SHOWN:
             found = measured(measures, name, points=points)
             if found != UNKNOWN:
-                same_group = measured(measures, SAME_GROUP_OF[name], points=points) if name in SAME_GROUP_OF else ""
-                cells = [found, same_group][: 1 if baseline is None else 2]
-                table.add_row(title_in(record, name), *map(str, cells))
-        yield table
+                equal = measured(measures, SAME_GROUP_OF[name], points=points) if name in SAME_GROUP_OF else None
+                for table, cell in ((whole, str(equal or "")), (narrow, equal.shown if equal else "")):
+                    table.add_row(title_in(record, name), *[str(found), cell][: 1 + len(beside)])
+        yield _fitting([whole, narrow], width)
 
 
 def _people(record: AuditRecord) -> RenderableType:
@@ -302,11 +305,11 @@ def _certificates(record: AuditRecord, rows: bool) -> Iterator[RenderableType]:
 
 
 def _direction_table(
-    directions: Sequence[Direction], record: AuditRecord, has_intervals: bool, has_counts: bool
+    directions: Sequence[Direction], record: AuditRecord, has_intervals: bool, is_whole: bool
 ) -> Table:
     is_low, points = record.favours_low, record.in_points
     counted = "worse /\nbetter" if is_low else "lower /\nhigher"
-    titles = (*(("pairs",) * has_counts), counted, "mean\ngap", "adjusted\ngap", "p\n(Holm)")
+    titles = (*(("pairs",) * is_whole), counted, *(("mean\ngap",) * is_whole), "adjusted\ngap", "p\n(Holm)")
     sides = (
         ("Worse off" if is_low else "Scored lower", "than")
         if not record.settings.reference
@@ -318,11 +321,11 @@ def _direction_table(
         table.add_row(
             Text(_joined(one.target)),
             Text(_joined(one.origin)),
-            *((f"{one.n_pairs:,}",) * has_counts),
+            *((f"{one.n_pairs:,}",) * is_whole),
             f"{one.n_lower:,} / {one.n_higher:,}"
             if one.lower_share is None
             else f"{percent(one.lower_share)} / {percent(one.higher_share)}",
-            signed_gap(one.mean_gap, points=points),
+            *((signed_gap(one.mean_gap, points=points),) * is_whole),
             str(adjusted_gap(one, points=points)) if has_intervals else adjusted,
             p_value(one.p_adjusted),
         )
