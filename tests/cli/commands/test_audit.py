@@ -354,8 +354,9 @@ BAD_USE: dict[str, tuple[tuple[object, ...], str]] = {
     "no pairs allowed": (("{csv}", *SCORED, "--set", "max_pairs=0"), "--set max-pairs"),
     "task": (("{csv}", *SCORED, "--set", "task=guess"), "regression"),
     "task of amounts": (("{csv}", *SCORED, "--set", "task=regression"), "Give them as --label"),
-    "out is a file": (("{csv}", *SCORED, "--out", "{csv}"), "is a file"),
-    "out under a file": (("{csv}", *SCORED, "--out", "{csv}/deep/audit"), "is a file"),
+    "out is a file": (("{csv}", *SCORED, "--out", "{folder}/bad.toml"), "is a file"),
+    "out is the input": (("{csv}", *SCORED, "--out", "{csv}"), "is the input"),
+    "out under a file": (("{csv}", *SCORED, "--out", "{folder}/bad.toml/deep/audit"), "is a file"),
     "a folder in the place of a file": (
         ("{csv}", *SCORED, "--out", "{folder}/full"),
         "audit.md' is no file of an earlier audit",
