@@ -450,6 +450,7 @@ def test_sensitive_columns_alone_are_enough_in_the_table_or_beside_it(form: Any)
     for one in found:
         assert one.measures == expected.measures
         assert len(one.pairs) > 100
+        assert one.roles.discrete == ("job",)
         (note,) = [note for note in one.notes if note.kind == "roles_inferred"]
         assert "discrete job; continuous pay" in note.text
     assert "ignored id" in " ".join(map(str, found[0].notes))

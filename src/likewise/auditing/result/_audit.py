@@ -42,6 +42,7 @@ from likewise.record._internal import (
 )
 
 if TYPE_CHECKING:
+    from likewise.schema import Roles
     from matplotlib.axes import Axes
 
 HEADLINES: Final = (  # of all that a task has
@@ -76,6 +77,8 @@ class Audit(AuditParts):
     ----------
     measures : mapping of str to Measure
         Every number, by name: ``gap_mean`` of all pairs, ``gap_mean[1]`` of those with the label 1.
+    roles : Roles
+        The role of every column, given or inferred; ``roles.describe()`` has the reasons.
     directions : tuple of Direction
         For every two combinations of sensitive values, who is scored lower, and whether that could be chance.
     column_directions : tuple of ColumnDirections
@@ -106,6 +109,10 @@ class Audit(AuditParts):
     @property
     def measures(self) -> Mapping[str, Measure]:  # all of these are in the docstring of the class
         return self.record.measures
+
+    @property
+    def roles(self) -> Roles:
+        return self.question.schema.roles
 
     @property
     def directions(self) -> tuple[Direction, ...]:
