@@ -73,7 +73,7 @@ def merge_reviews(record: AuditRecord | Mapping[str, Any], *sheets: str | Path) 
     >>> print(merged.reviews[0])
     Pair 1, explained by A. Lee on 2026-11-17: second income
     >>> print(merged.review_summary)
-    Reviewed: 1 of 100 pairs (0 resolved, 1 explained, 0 unresolved).
+    Reviewed: 1 of 76 pairs (0 resolved, 1 explained, 0 unresolved).
     """
     shown = AuditRecord.of(record)
     faults = [

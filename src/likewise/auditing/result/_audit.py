@@ -42,8 +42,9 @@ from likewise.record._internal import (
 )
 
 if TYPE_CHECKING:
-    from likewise.schema import Roles
     from matplotlib.axes import Axes
+
+    from likewise.schema import Roles
 
 HEADLINES: Final = (  # of all that a task has
     *("gap_mean", "rank_gap_mean", "flip_rate"),
