@@ -147,7 +147,7 @@ class Verdict:
     >>> verdict.outcome, verdict.exit_code
     ('fail', 1)
     >>> print(verdict)
-    Fail: the limit is not met. max_gap_mean: 5.90 pp (4.88 to 6.98) is above the highest allowed, 1 pp.
+    Fail: the limit is not met. max_gap_mean: 5.90 pp (4.93 to 7.05) is above the highest allowed, 1 pp.
     """
 
     outcome: Outcome
